@@ -131,12 +131,12 @@ def main(run):
 
     from posenc.lab.models.interface import build
     from posenc.lab.run import plan
+    from posenc.lab.store import checkpoints
     from posenc.lab.store import folder as store
-    from posenc.lab.store import parameters
     from posenc.lab.train.kept import restored
 
     folder, rows, measure = store.find(run), [], meter()
-    kept = set(parameters.kept(folder))
+    kept = set(checkpoints.kept(folder))
     for line in store.read_plan(folder):
         if line.id in kept:
             resolved, seed = plan.planned_run(line.run), line.knobs.seed

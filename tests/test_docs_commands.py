@@ -76,7 +76,7 @@ def test_commands_are_understood(page, folder, monkeypatch, capfd):
         plans.append([resolve(run) for run in experiment.runs])
         return {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
 
-    monkeypatch.setattr("posenc.lab.run.estimate.rehearse", rehearse)
+    monkeypatch.setattr("posenc.lab.run.sweep.rehearse", rehearse)
     monkeypatch.setattr("posenc.lab.run.plan.resolved_runs", lambda experiment: [])
     for name in ("mine", "order", "length", "book"):
         finished(name)

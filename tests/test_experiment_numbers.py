@@ -6,7 +6,7 @@ import pytest
 
 from posenc.lab.results.results import load
 from posenc.lab.results.verdicts import findings
-from posenc.lab.run.estimate import operations
+from posenc.lab.run.sweep import operations
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.train.training import resolve

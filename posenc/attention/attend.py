@@ -183,6 +183,7 @@ def _step(
             out = jnp.where(longer.length > cache.segment.shape[0], jnp.nan, out)
         if (prefix := encoded.pairs.prefix) is not None:
             query = encoded.query
+            assert query.began is not None
             unseen = (query.segment == longer.document) & (longer.length - query.began < prefix)
             out = jnp.where(unseen[:, None, None], jnp.nan, out)
         return out, longer

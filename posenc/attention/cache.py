@@ -103,14 +103,17 @@ class Cache(NamedTuple):
             raise TypeError(f"ring is {ring!r}; it is True or False.")
         if ring:
             window = Window(0, 0) if form.window is None else form.narrow(Window(None, 0))
-            check_ring(scheme, window, as_integer(capacity), 1)
+            check_ring(scheme, window, int(capacity), 1)
         parts = pick(params, "layer"), pick(params, "heads")
         keys, position, _ = stored_shapes(scheme, parts, dims, capacity, dtype, positions)
         check_memory(f"{batch} sequences of {capacity} slots", (keys, position), "batch or capacity", copies=batch)
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
         first = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), first_carry(scheme, parts, dims))
+        k, v, key_info = jax.tree.map(zeros, keys)
         return cls(
-            *jax.tree.map(zeros, keys),
+            k,
+            v,
+            key_info,
             jax.tree.map(zeros, position),
             zeros(jnp.zeros(capacity, jnp.int32)),
             first,
@@ -132,8 +135,8 @@ def _kind(name: str, dtype: Any, kind: Any) -> Any:
         canonical = None if dtype is None else jax.dtypes.canonicalize_dtype(dtype)
     except TypeError:
         canonical = None
-    real = jnp.issubdtype(canonical, kind) and not jnp.issubdtype(canonical, jnp.complexfloating)
-    if canonical is None or not real or kind is jnp.floating and canonical.itemsize < 2:
+    wrong = canonical is None or not jnp.issubdtype(canonical, kind) or jnp.issubdtype(canonical, jnp.complexfloating)
+    if canonical is None or wrong or kind is jnp.floating and canonical.itemsize < 2:
         floating = "a floating type of 16 bits or more, such as jnp.float32"
         least = floating if kind is jnp.floating else "jnp.int32 or a floating type"
         raise TypeError(f"{name} is {dtype!r}; it is {least}.")
@@ -245,6 +248,7 @@ def extend(form: Form, t: Tokens, cache: Cache) -> tuple[Encoded, PyTree, Cache]
 def _reencoded(form: Form, info: Any, stored: Keys, query: Side, key: Side, carry: Any) -> tuple[Any, Keys]:
     """The info of queries, and all keys through their hooks, now that the text is longer."""
     scheme, params = form.scheme, form.params
+    assert key.segment is not None
     at = At(key.position, key.index, key.segment, jnp.zeros_like(key.index), jnp.int32(0), form.heads)
     key_info, _ = locate(scheme, params, None, at, carry)
     k, v = stored.k.swapaxes(0, 1), stored.v.swapaxes(0, 1)

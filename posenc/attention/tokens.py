@@ -31,7 +31,7 @@ class Tokens(NamedTuple):
     pairs: Pairs = Pairs()
 
 
-def describe(scheme: Scheme, index, segment, position, visible, heads, before=0, began=0) -> At:
+def describe(scheme: Scheme, index, segment, position, visible, heads, before: Any = 0, began: Any = 0) -> At:
     """What hooks read of each token; without positions, the index counted from the start of the token's document."""
     segments = jnp.ones_like(index) if segment is None else segment
     if position is None:
@@ -93,4 +93,5 @@ def fold(a: Any, lead: tuple[int, ...], tail: Any) -> tuple[Any, Any]:
 def fold_tokens(t: Tokens, lead: tuple[int, ...], axes: Any) -> tuple[Tokens, Tokens]:
     """`fold` for everything about tokens."""
     place = ranks(axes)
-    return fold(t, lead, Tokens(3, 3, 3, 2, 2, place, place, 1, 1, Pairs(prefix=0, allowed=2, seed=1)))
+    pairs = Pairs._make([0, 2, 1])  # prefix, allowed, seed
+    return fold(t, lead, Tokens._make([3, 3, 3, 2, 2, place, place, 1, 1, pairs]))

@@ -50,8 +50,8 @@ def validate(
     check_distances(scheme, t.positions, aligned and cache is None and t.key_positions is None)
     t = check_tokens(t, scheme, query_start, cache is not None)
     check_apart(t)
-    width = None if t.x is None else t.x.shape[-1]
-    check_params(scheme, params, KnownSizes(width, *t.q.shape[-2:], t.k.shape[-2]))
+    width, (heads, dim) = None if t.x is None else t.x.shape[-1], t.q.shape[-2:]
+    check_params(scheme, params, KnownSizes(width, heads, dim, t.k.shape[-2]))
     if cache is not None:
         kernel = check_cache(scheme, params, cache, t, narrowed, query_start, kernel)
         check_pairs(cache, t, pairs)
@@ -69,7 +69,7 @@ def validate(
 
 def array(name: str, a: Any) -> Array:
     """An array of jax; float64 is refused where jax would keep 32 bits of it without a word."""
-    if getattr(a, "dtype", None) == np.float64 and not jax.config.jax_enable_x64:
+    if getattr(a, "dtype", None) == np.float64 and jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
         raise TypeError(f"{name} is float64, of which jax keeps 32 bits; pass float32, or set jax_enable_x64.")
     return jnp.asarray(numbers(name, a))
 

@@ -13,7 +13,6 @@ import importlib
 import sys
 import types
 import typing
-from importlib.metadata import entry_points
 from typing import Any, Literal, Union
 
 from posenc.language import modules
@@ -110,6 +109,8 @@ class Registry:
     def _plugins(self, name: str | None = None):
         if self.group is None:
             return ()
+        from importlib.metadata import entry_points  # which takes long to import, and few commands need it
+
         return entry_points(group=self.group) if name is None else entry_points(group=self.group, name=name)
 
     def _load(self, entry) -> None:

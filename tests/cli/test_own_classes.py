@@ -41,7 +41,7 @@ def planned(monkeypatch):
         found.extend((label(run), resolve(run).task.name) for run in experiment.runs)
         return {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
 
-    monkeypatch.setattr("posenc.lab.run.estimate.rehearse", rehearse)
+    monkeypatch.setattr("posenc.lab.run.sweep.rehearse", rehearse)
     monkeypatch.setattr("posenc.lab.run.plan.resolved_runs", lambda experiment: [])
     return found
 

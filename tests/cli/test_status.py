@@ -7,7 +7,7 @@ import time
 import pytest
 
 from posenc.lab.cli import status as command
-from posenc.lab.store import claims, running
+from posenc.lab.store import claims
 from posenc.lab.store import folder as store
 from tests.lab import made
 from tests.lab.swept import Swept
@@ -145,11 +145,11 @@ def test_a_thousand_workers_are_read_from_the_ends_of_their_logs(folder, posenc,
     for n in range(1000):
         claim(folder, f"w{n:03}", host=f"h{n}", pid=n)
         events(folder, long * 500 + json.dumps(step(n % 1000, f"w{n:03}")), worker=f"h{n}-{n}")
-    sizes, real = [], running._tail
-    monkeypatch.setattr(running, "_tail", lambda path, n: sizes.append(len(str(found := real(path, n)))) or found)
+    sizes, real = [], store._last_events
+    monkeypatch.setattr(store, "_last_events", lambda path, n: sizes.append(len(str(found := real(path, n)))) or found)
     found = store.status(folder)
     assert [row.running.step for row in found.rows if row.running] == list(range(1000))
-    assert len(sizes) == 1000 and max(sizes) < 3 * running.TAIL
+    assert len(sizes) == 1000 and max(sizes) < 3 * store.TAIL
     assert posenc("status", "mine").out.count("steps/s") == 1000
 
 

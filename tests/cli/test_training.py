@@ -39,7 +39,7 @@ def swept(posenc, monkeypatch):
         return {"trials": experiment.trials, "done": 2, "programs": 9, "operations": 3.21e15, **TIMED}
 
     monkeypatch.setattr("posenc.lab.run.sweep.sweep", sweep)
-    monkeypatch.setattr("posenc.lab.run.estimate.rehearse", rehearse)
+    monkeypatch.setattr("posenc.lab.run.sweep.rehearse", rehearse)
     monkeypatch.setattr("posenc.lab.run.plan.resolved_runs", lambda experiment: [])
     monkeypatch.setattr("posenc.lab.train.device.prepare", lambda: None)
     return asked
@@ -181,7 +181,7 @@ def test_an_interrupt_ends_the_process_though_its_threads_would_crash_it(times, 
 import atexit, os, signal, sys
 import posenc.lab.cli.train as train
 from posenc.__main__ import main
-from posenc.lab.run.signals import Signals, Stopped
+from posenc.lab.run.team import Signals, Stopped
 atexit.register(os.kill, os.getpid(), signal.SIGSEGV)
 def carry_out(*_):
     with Signals() as signals:

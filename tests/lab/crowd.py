@@ -34,9 +34,10 @@ def work(folder, began):
 
     trainer.Trainer.train, trainer.device.describe, worker._wait = trained, dict, waited
     plan = store.read_plan(folder)
-    groups = worker.begin_anywhere(worker.waiting(folder, plan, worker.named(folder, plan), keep=False))
-    time.sleep(max(0.0, began - time.time()))
-    code = worker.carry_out(folder, groups, lambda line: None, "map", keep=False, save_every=1e9, watch=Watch())
+    recorded = store.Recorded(folder)
+    groups = worker.begin_anywhere(worker.waiting(folder, plan, worker.named(plan, recorded), keep=False))
+    watch = Watch()
+    code = worker.carry_out(folder, groups, lambda line: None, "map", recorded, keep=False, save_every=1e9, watch=watch)
     print(json.dumps({"code": code, "ran": ran, "free": free}), flush=True)
 
 

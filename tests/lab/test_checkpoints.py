@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from posenc.lab.run import saving
-from posenc.lab.store import checkpoints, parameters
+from posenc.lab.store import checkpoints
 from tests.lab.interrupted import ABOUT, ROWS, TOKEN, found, kept, notes, resumed, steps, stopped
 from tests.lab.test_sweep import trials
 
@@ -87,7 +87,7 @@ def test_each_damaged_file_is_named(saved, hurt):
 def older_parameters(tmp_path):
     """Parameters as posenc 0.2 and older kept them: the arrays beside a table of checksums."""
     tree = {"layer": {"0": np.arange(6, dtype=np.float32).reshape(2, 3)}, "scale": np.array(2.5, np.float32)}
-    path = parameters.save(tmp_path, "t", tree)
+    path = checkpoints.save_parameters(tmp_path, "t", tree)
     for place in (path / "state").iterdir():
         place.rename(path / place.name)
     (path / "state").rmdir()
@@ -97,20 +97,20 @@ def older_parameters(tmp_path):
 
 def test_parameters_of_an_older_version_come_back_and_their_damage_is_named(tmp_path, older_parameters):
     path, tree = older_parameters
-    assert parameters.kept(tmp_path) == ["t"]
-    assert jax.tree.all(jax.tree.map(np.array_equal, parameters.restore(tmp_path, "t"), tree))
+    assert checkpoints.kept(tmp_path) == ["t"]
+    assert jax.tree.all(jax.tree.map(np.array_equal, checkpoints.restore(tmp_path, "t"), tree))
     for hurt in (path / "_METADATA", next(path.glob("d/*"))):
         content = hurt.read_bytes()
         flip(hurt)
         with pytest.raises(ValueError, match=f"trial t are damaged .*{hurt.name}.*train it again with --keep"):
-            parameters.restore(tmp_path, "t")
+            checkpoints.restore(tmp_path, "t")
         hurt.write_bytes(content)
-    again = parameters.save(tmp_path, "t", tree)
+    again = checkpoints.save_parameters(tmp_path, "t", tree)
     assert checkpoints.verify(again) and sorted(p.name for p in again.iterdir()) == [checkpoints.MANIFEST, "state"]
 
 
 def keep_parameters(folder):
-    return parameters.save(folder, "t", {"w": np.ones((2, 3), np.float32)})
+    return checkpoints.save_parameters(folder, "t", {"w": np.ones((2, 3), np.float32)})
 
 
 def keep_checkpoint(folder):

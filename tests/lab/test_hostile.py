@@ -11,8 +11,8 @@ import pytest
 from posenc.lab.figures.tables import table
 from posenc.lab.results.rates import validations
 from posenc.lab.results.results import load
+from posenc.lab.store import checkpoints, records
 from posenc.lab.store import folder as store
-from posenc.lab.store import parameters, records
 from tests.lab import made
 
 HUGE = 10**400
@@ -229,10 +229,10 @@ def test_a_planned_trial_of_impossible_numbers_is_refused_by_its_line(name, olde
 def test_a_damaged_manifest_of_parameters_names_the_trial(text, runs):
     folder = store.create("a")
     (folder / "params" / "t").mkdir(parents=True)
-    (folder / "params" / "t" / parameters.MANIFEST).write_text(text)
+    (folder / "params" / "t" / checkpoints.MANIFEST).write_text(text)
     (folder / "params" / "t" / "data").write_text("x")
     with pytest.raises(ValueError, match="parameters of trial t are damaged .*train it again with --keep"):
-        parameters.restore(folder, "t")
+        checkpoints.restore(folder, "t")
 
 
 ODD = [None, True, -1, 0, 2, HUGE, 1.5, float("nan"), "", "x", "9", [], [1], ["x"], {}, {"8": 1}, {"x": {"y": "z"}}]

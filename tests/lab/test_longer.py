@@ -9,13 +9,14 @@ from posenc.lab.cli.read import filter_results
 from posenc.lab.explain.induced import diagram
 from posenc.lab.results.results import load
 from posenc.lab.reuse.evaluate import ask
-from posenc.lab.run import estimate, plan, trainer
+from posenc.lab.run import plan, trainer
 from posenc.lab.run.sweep import sweep
 from posenc.lab.run.trainer import Beginnings
 from posenc.lab.spec.experiment import Experiment, from_words
 from posenc.lab.spec.run import Knobs, Plan
 from posenc.lab.spec.toml import from_toml, to_toml
 from posenc.lab.store import folder as store
+from posenc.lab.train import needs
 from posenc.lab.train.training import resolve, stages
 from tests.lab.test_sweep import BASE, Watch, trials
 from tests.planting import Fault
@@ -180,9 +181,9 @@ def test_lengths_that_tables_or_tasks_do_not_have_are_refused_before_training(tm
 def test_the_estimate_counts_the_longer_steps():
     def steps(then, *begun):
         every = set()
-        return [estimate.steps(resolve(dataclasses.replace(RUN, then=one)), 100, every) for one in (*begun, then)][-1]
+        return [needs.steps(resolve(dataclasses.replace(RUN, then=one)), 100, every) for one in (*begun, then)][-1]
 
-    assert steps("0.5 pi") == steps(None) == 100 * estimate.step(resolve(ALONE))
+    assert steps("0.5 pi") == steps(None) == 100 * needs.steps(resolve(ALONE), 1, set())
     assert 1.3 < steps(THEN) / steps(None) < 1.8
     assert steps(THEN, THEN) == steps(THEN) - steps(None) / 2, "a beginning is trained once"
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from posenc.lab.models.interface import Inputs, coordinate_inputs
-from posenc.lab.run import plan
 from posenc.lab.run.plan import rehearsed
 from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan, Run
+from posenc.lab.train import needs
 from tests.lab.test_sweep import Watch, trials
 from tests.night import by_day
 
@@ -133,7 +133,7 @@ def test_a_table_is_refused_from_the_first_row_that_it_lacks(scheme, fits):
     ("scheme", "drawn"), [("rope @ random_sorted(2048)", 0), ("learned @ given('coupled', shift=9) + rope", 2)]
 )
 def test_examples_are_drawn_only_for_coordinates_that_read_them(scheme, drawn, monkeypatch):
-    asked, draw = [], plan._inputs_drawn
-    monkeypatch.setattr(plan, "_inputs_drawn", lambda task, n: asked.append(n) or draw(task, n))
+    asked, draw = [], needs._inputs_drawn
+    monkeypatch.setattr(needs, "_inputs_drawn", lambda task, n: asked.append(n) or draw(task, n))
     rehearsed(Run(scheme=scheme, length=4), Plan(sizes=(8,)))
     assert sorted(set(asked)) == [4, 8][:drawn]

@@ -9,9 +9,8 @@ import pytest
 
 from posenc.lab import tasks
 from posenc.lab.run import trainer
-from posenc.lab.run.estimate import programs
 from posenc.lab.run.plan import group_by_program
-from posenc.lab.run.sweep import sweep
+from posenc.lab.run.sweep import programs, sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.tasks.examples import ROWS, examples

@@ -15,7 +15,7 @@ import pytest
 from posenc.lab.run.ray import LOST_AT_MOST, Driver
 from posenc.lab.run.sweep import plan_experiment, sweep
 from posenc.lab.run.worker import waiting
-from posenc.lab.store import checkpoints, parameters
+from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.claims import Claim
 from tests.lab.inline import Inline, driven
@@ -61,7 +61,7 @@ def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
     names = lambda folder: store.Recorded(folder).names()  # noqa: E731
     assert names(run.folder) == names(whole) and len(cluster.parcels) == 2
     for id in trials(whole):
-        ours, theirs = (parameters.restore(folder, id) for folder in (run.folder, whole))
+        ours, theirs = (checkpoints.restore(folder, id) for folder in (run.folder, whole))
         assert str(ours) == str(theirs)
     assert [said[0] for said in watch.heard if said[0] in ("group", "finished")] == ["group", "finished"] * 2
     assert any(": on " in line for line in notes(watch))

@@ -119,7 +119,7 @@ def test_the_digest_is_of_the_file_that_was_imported(mine, tmp_path):
 
 def test_what_an_installed_package_provides_is_told_apart_by_its_revision(mine, monkeypatch):
     entry = type("Entry", (), {"name": "mine", "value": "mine"})
-    monkeypatch.setattr("posenc.language.registry.entry_points", lambda **chosen: [entry])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **chosen: [entry])
     mine(rate=0.1)
     assert "sources" not in written()
     entry.value = "another.package"

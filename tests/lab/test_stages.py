@@ -14,14 +14,13 @@ from posenc.lab.models.carry import carried, fresh_parameters
 from posenc.lab.models.interface import inputs
 from posenc.lab.results.results import load
 from posenc.lab.run import plan, trainer
-from posenc.lab.run.estimate import rehearse
-from posenc.lab.run.sweep import sweep
+from posenc.lab.run.sweep import rehearse, sweep
 from posenc.lab.spec.experiment import Experiment, from_words
 from posenc.lab.spec.run import Knobs, Plan, Run
+from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
-from posenc.lab.store import parameters
 from posenc.lab.tasks import examples
-from posenc.lab.train import batches, evaluation, training
+from posenc.lab.train import batches, evaluation, needs, training
 from posenc.lab.train.training import init, resolve, stages
 from tests.lab.test_sweep import PLAN, Watch, trials
 
@@ -210,7 +209,7 @@ def test_the_second_stage_starts_from_the_last_parameters_of_the_first(tmp_path,
     assert none == () and same(before, after), "rope and nope have no parameters, so all are carried"
     assert not same(before.model, first.model), "the first stage has trained"
     trial = store.read_plan(tmp_path / "one")[0].id
-    kept = parameters.restore(tmp_path / "one", trial)["readout"]
+    kept = checkpoints.restore(tmp_path / "one", trial)["readout"]
     assert np.array_equal(kept, last[0]["readout"][0]), "what is kept is of the last stage"
     assert not np.array_equal(kept, after.model.readout.get_value()[0]), "the second has trained too"
     (found,) = load(tmp_path / "one").records
@@ -293,7 +292,7 @@ def test_a_stage_without_steps_and_an_unknown_scheme_are_refused_before_anything
 
 def test_memory_is_looked_at_for_every_stage(monkeypatch):
     seen = []
-    monkeypatch.setattr(plan, "_check_memory", lambda cell, longest: seen.append((cell.run.scheme, longest)))
+    monkeypatch.setattr(needs, "_check_memory", lambda cell, longest: seen.append((cell.run.scheme, longest)))
     plan.rehearsed(RUN, PLAN)
     assert seen == [("rope", 8), ("nope", 8)]
 
@@ -338,7 +337,7 @@ def test_the_model_at_the_end_of_the_last_stage_is_looked_at_by_its_label(kept, 
 def test_a_model_is_restored_with_its_positional_parameters(kept):
     line = next(line for line in store.read_plan(kept[0]) if line.label.endswith(TABLES))
     model = restored(stages(plan.planned_run(line.run), 4)[-1][0], kept[0], line.id)
-    found = parameters.restore(kept[0], line.id)
+    found = checkpoints.restore(kept[0], line.id)
     np.testing.assert_array_equal(
         position(model, 0, 1, "heads", "r1"), found["blocks"]["0"]["attention"]["position"]["1"]["heads"]["r1"][0]
     )

@@ -16,6 +16,7 @@ from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import SUITES as TOLD
 from posenc.lab.spec.suites import Suite, named
 from posenc.lab.spec.toml import from_toml, to_toml
+from posenc.lab.train import needs
 from posenc.lab.train.training import resolve
 from tests.cli.conftest import left as left  # fixtures
 from tests.cli.conftest import posenc as posenc
@@ -171,7 +172,7 @@ def test_every_suite_trains_as_it_stands(name):
 @pytest.mark.ci
 @pytest.mark.parametrize("name", by_day(tasks.suites(), ["quick"]))
 def test_every_suite_is_planned_as_it_stands(name, monkeypatch):
-    monkeypatch.setattr(plan, "memory", lambda: 16 * 2**30)
+    monkeypatch.setattr(needs, "memory", lambda: 16 * 2**30)
     assert plan.resolved_runs(from_words([f"task=suite:{name}", "scheme=nope,rope"]))
 
 

@@ -14,13 +14,13 @@ import pytest
 from posenc.lab.cli import main
 from posenc.lab.figures.tables import table
 from posenc.lab.results.results import load
-from posenc.lab.run import estimate, plan, trainer
-from posenc.lab.run.estimate import rehearse
-from posenc.lab.run.sweep import plan_experiment, sweep
+from posenc.lab.run import plan, trainer
+from posenc.lab.run import sweep as sweeping
+from posenc.lab.run.sweep import plan_experiment, rehearse, sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
+from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
-from posenc.lab.store import parameters
 from posenc.lab.train.device import describe
 
 BASE = Run(task="even_pairs", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
@@ -212,8 +212,8 @@ def test_a_command_resolves_and_traces_each_run_once(tmp_path, monkeypatch):
 def test_an_estimate_is_not_slower_for_what_others_do_at_times(monkeypatch):
     """All products but one wait for another program; 1024 times 1024 is 2³¹ operations, here in a second."""
     clock = iter(np.cumsum([0, 9, 1, 5] + [0, 1] + [3, 7] * 6).tolist())
-    monkeypatch.setattr(estimate, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    assert estimate.peak() == 2**31
+    monkeypatch.setattr(sweeping, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    assert sweeping.peak() == 2**31
 
 
 @pytest.mark.ci
@@ -246,10 +246,10 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
 def test_parameters_asked_for_later_are_trained_for(tmp_path):
     folder = tmp_path / "late"
     few = dataclasses.replace(experiment(), runs=experiment().runs[:1])
-    assert sweep(few, folder, watch=Watch()) == 0 and parameters.kept(folder) == []
+    assert sweep(few, folder, watch=Watch()) == 0 and checkpoints.kept(folder) == []
     before = trials(folder)
     assert sweep(few, folder, keep=True, watch=Watch()) == 0
-    assert sorted(parameters.kept(folder)) == sorted(before) and trials(folder) == before
+    assert sorted(checkpoints.kept(folder)) == sorted(before) and trials(folder) == before
     again = Watch()
     assert sweep(few, folder, keep=True, watch=again) == 0 and again.labels() == []
 
@@ -311,21 +311,21 @@ def test_a_signal_ends_the_wait_for_another_worker(tmp_path, monkeypatch):
 def test_damaged_parameters_are_never_given_back(whole, tmp_path):
     folder = tmp_path / "damaged"
     shutil.copytree(whole, folder)
-    trial = parameters.kept(folder)[0]
-    files = [p for p in (folder / "params" / trial).rglob("*") if p.is_file() and p.name != parameters.MANIFEST]
+    trial = checkpoints.kept(folder)[0]
+    files = [p for p in (folder / "params" / trial).rglob("*") if p.is_file() and p.name != checkpoints.MANIFEST]
     for path in files:
         if not path.stat().st_size:
             continue
         content = path.read_bytes()
         path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
         with pytest.raises(ValueError, match="damaged"):
-            parameters.restore(folder, trial)
+            checkpoints.restore(folder, trial)
         path.write_bytes(content)
     files[0].unlink()
     with pytest.raises(ValueError, match="damaged"):
-        parameters.restore(folder, trial)
+        checkpoints.restore(folder, trial)
     with pytest.raises(ValueError, match="train with --keep"):
-        parameters.restore(folder, "f" * 64)
+        checkpoints.restore(folder, "f" * 64)
 
 
 def test_a_trial_is_named_by_everything_that_decides_its_result():

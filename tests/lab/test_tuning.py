@@ -14,8 +14,7 @@ from posenc.lab.figures.tables import table
 from posenc.lab.results import control, rates, statistics
 from posenc.lab.results.results import load
 from posenc.lab.results.standing import finished, standing
-from posenc.lab.run.estimate import rehearse
-from posenc.lab.run.sweep import plan_experiment, sweep
+from posenc.lab.run.sweep import plan_experiment, rehearse, sweep
 from posenc.lab.run.worker import work
 from posenc.lab.spec import settings
 from posenc.lab.spec.experiment import Experiment, from_words, grid

@@ -14,7 +14,7 @@ from posenc.lab.results.standing import finished, standing
 from posenc.lab.reuse import continuing
 from posenc.lab.run import sweep as sweeping
 from posenc.lab.run import tuning
-from posenc.lab.run.estimate import rehearse
+from posenc.lab.run.sweep import rehearse
 from posenc.lab.store import folder as store
 from tests.lab.retuned import HIGH, LOW, MIDDLE, asked, at, cell, cluster, recording, reported, said, sweep, workers
 from tests.planting import Fault, plant  # noqa: F401

@@ -6,7 +6,7 @@ import pytest
 
 from posenc.lab.results.standing import finished, standing
 from posenc.lab.run import sweep as sweeping
-from posenc.lab.run.estimate import rehearse
+from posenc.lab.run.sweep import rehearse
 from posenc.lab.store import folder as store
 from tests.lab.retuned import HIGH, MIDDLE, asked, at, cluster, recording, reported, sweep, workers
 from tests.lab.test_sweep import Watch

@@ -18,7 +18,7 @@ from posenc.lab.reuse.evaluate import ask, groups
 from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
-from posenc.lab.store import parameters, records
+from posenc.lab.store import checkpoints, records
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train import training
@@ -56,7 +56,7 @@ def asked(folder, *schemes, of="rope", sizes=SIZES):
 def by_hand(folder, text, of="rope", sizes=SIZES):
     """The same from the stored arrays, the equations of a decoder and `posenc.attend`: how many tokens are right."""
     (trial,) = models(folder, of).trials()
-    p, task = parameters.restore(folder, trial), parse(TASK)
+    p, task = checkpoints.restore(folder, trial), parse(TASK)
     dims = Dims(width=16, heads=2, head=8, trained=LENGTH, longest=16)
     bound = bind(posenc.parse(text), dims)
     layers = bound.layers if text.startswith("[") else (bound,)

@@ -67,6 +67,7 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
         s = capped(scheme.score(p, logits, tile), weighting.cap)
         a = scheme.normalize(p, s, tile) if scheme.overrides("normalize") else _softmax_with(sink, s, seen)
         if weighting.dropout:
+            assert encoded.pairs.seed is not None
             a = a * kept(weighting.dropout, encoded.pairs.seed, head, *index).astype(a.dtype)
         return s, a, scheme.value_bias(p, a, tile) if scheme.overrides("value_bias") else None
 

@@ -118,9 +118,11 @@ def over_keys(tiling: Tiling, a: Arrays, n: Array, step: Any, state: Any) -> Any
         high = jnp.clip((first + rows - 1 + right) // cols + 1, 0, count)
         outer = jnp.minimum((first + right + 1) // cols, outer)
     if a.prefix is not None:
+        assert a.began is not None
         high = jnp.maximum(high, until(a.began[(n + 1) * rows - 1] + a.prefix))
     if a.qs is not None:
         if tiling.window.sinks:
+            assert a.began is not None
             low = jnp.minimum(low, until(a.began[n * rows] + 1) - 1).clip(0)
         return jax.lax.fori_loop(low, high, functools.partial(step, masked=True), state)
     if tiling.window.sinks:

@@ -11,8 +11,6 @@ both come home together. Tiles and their gradients are those of `tiled`.
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
@@ -37,9 +35,11 @@ def mix(form: Form, encoded: Encoded, block: int, ring: Ring) -> Float[Array, "Q
     return out[: tiling.queries]
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _attention(tiling: Tiling, ring: Ring, differentiable: Arrays, rest: Arrays) -> Float[Array, "Q H d"]:
+def _output(tiling: Tiling, ring: Ring, differentiable: Arrays, rest: Arrays) -> Float[Array, "Q H d"]:
     return _forward(tiling, ring, differentiable, rest)[0]
+
+
+_attention = jax.custom_vjp(_output, nondiff_argnums=(0, 1))
 
 
 def _forward(tiling: Tiling, ring: Ring, differentiable: Arrays, rest: Arrays) -> tuple[Array, tuple]:
@@ -76,6 +76,7 @@ def _backward(tiling: Tiling, ring: Ring, saved: tuple, do: Array) -> tuple[Arra
         def meet():
             grad = tiled.gradient(tiling, (few, others, out, lse), do)
             if tiling.banded:
+                assert grad.w is not None
                 at = _diagonals(tiling, ring, met)
                 old = jax.lax.dynamic_slice_in_dim(ours.w, at, grad.w.shape[2], 2)
                 grad = grad._replace(w=jax.lax.dynamic_update_slice_in_dim(ours.w, old + grad.w, at, 2))
@@ -111,6 +112,7 @@ def _met(tiling: Tiling, ring: Ring, a: Arrays, keys: dict[str, PyTree]) -> Arra
     met = a._replace(**keys)
     if not tiling.banded:
         return met
+    assert a.w is not None
     short = a.w.shape[2] - (ring[1] - 1) * tiling.keys
     return met._replace(w=jax.lax.dynamic_slice_in_dim(a.w, _diagonals(tiling, ring, met), short, 2))
 

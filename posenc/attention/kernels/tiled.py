@@ -54,9 +54,8 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
     scale = form.weighting.scale
     late = scale if q.dtype != exact else 1.0
     q = q if q.dtype != exact else q * scale
-    short = [min(block, n) if are_numbers(n) else block for n in (queries, count)]
-    sizes = heads, queries, count, *short
-    tiling = Tiling(scheme, form.window, form.weighting, late, *sizes, banded)
+    rows, cols = (min(block, n) if are_numbers(n) else block for n in (queries, count))
+    tiling = Tiling(scheme, form.window, form.weighting, late, heads, queries, count, rows, cols, banded)
     w, start = None, encoded.query.index[0]
     if banded:
         past = (parts - 1) * count + layout.round_up(count, tiling.cols) - 1
@@ -64,18 +63,21 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
         gaps = start + jnp.clip(gaps, 1 - parts * count, queries - 1).astype(jnp.int32)
         w = nested(band(scheme, form.params, gaps, None if form.implied else position, heads, exact))
     (lags, qp), (_, kp) = (part(side.position, is_sampled_distance) for side in (encoded.query, encoded.key))
-    keys, info = first((encoded.k, encoded.v)), first((encoded.query_info, encoded.key_info))
+    (k, v), (query_info, key_info) = first((encoded.k, encoded.v)), first((encoded.query_info, encoded.key_info))
     arrays = Arrays(
         layer, jax.tree.map(nested, head_params), lags, w,
-        jax.tree.map(nested, form.sinks), encoded.pairs.prefix, encoded.pairs.seed, first(q), *keys, *info,
-        qp, kp, start, encoded.key.index[0], encoded.query.segment, encoded.key.segment, encoded.query.began,
+        jax.tree.map(nested, form.sinks), encoded.pairs.prefix, encoded.pairs.seed, first(q), k, v,
+        query_info, key_info, qp, kp, start, encoded.key.index[0],
+        encoded.query.segment, encoded.key.segment, encoded.query.began,
     )  # fmt: skip
     return tiling, layout.padded(tiling, arrays)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _attention(tiling: Tiling, differentiable: Arrays, rest: Arrays) -> Float[Array, "Q H d"]:
+def _output(tiling: Tiling, differentiable: Arrays, rest: Arrays) -> Float[Array, "Q H d"]:
     return forward(tiling, differentiable, rest)[0]
+
+
+_attention = jax.custom_vjp(_output, nondiff_argnums=(0,))
 
 
 def forward(tiling: Tiling, differentiable: Arrays, rest: Arrays) -> tuple[Array, tuple]:
@@ -162,7 +164,7 @@ def _pulled(tile: _Tile, t: Arrays, do: Array, mean: Array, lse: Array) -> Array
     tiling, exact = tile.tiling, lse.dtype
     s, pull = jax.vjp(tile.score, tile.read, tile.logits)
     p = jnp.exp(tile.hidden(s) - lse[..., None])
-    kept = tile.kept(p)
+    kept, read_more = tile.kept(p), None
     dp = dense.scores(do.astype(t.v.dtype), heads_first(t.v), exact)
     if tiling.adds:
         more, pull_more = jax.vjp(tile.value_bias, tile.read, kept)
@@ -170,7 +172,7 @@ def _pulled(tile: _Tile, t: Arrays, do: Array, mean: Array, lse: Array) -> Array
         dp = dp + dp_more
     ds = kept * dp - p * mean[..., None] if tiling.weighting.dropout else p * (dp - mean[..., None])
     read, logits = pull(ds.astype(s.dtype))
-    if tiling.adds:
+    if read_more is not None:
         read = jax.tree.map(jnp.add, read, read_more)
     logits = (logits if tiling.late == 1 else logits * tiling.late).astype(t.k.dtype)
     return read._replace(
@@ -203,6 +205,7 @@ class _Tile:
         beside = ("q", "k", "v", "start", "begin", "qs", "ks", "began", "prefix", "seed")
         t = t._replace(**dict.fromkeys(beside))
         if tiling.banded:
+            assert t.w is not None
             count = tiling.rows + tiling.cols - 1
             t = t._replace(w=jax.lax.dynamic_slice_in_dim(t.w, layout.corner(tiling, n, m), count, 2))
         self.read, self.rest = part(t, varies)
@@ -213,11 +216,12 @@ class _Tile:
 
     def kept(self, weights: Array) -> Array:
         """The weights without those that are dropped."""
-        rate = self.tiling.weighting.dropout
+        rate, seed = self.tiling.weighting.dropout, self.seed
         if not rate:
             return weights
+        assert seed is not None
         heads = jnp.arange(self.tiling.heads)
-        each = jax.vmap(lambda head: dropout.kept(rate, self.seed, head, self.qi, self.ki))(heads)
+        each = jax.vmap(lambda head: dropout.kept(rate, seed, head, self.qi, self.ki))(heads)
         return weights * each.reshape(weights.shape).astype(weights.dtype)
 
     def score(self, read: Arrays, logits: Array) -> Array:

@@ -130,21 +130,23 @@ def _interrupted(error: BaseException | None) -> bool:
 def listening(words: Sequence[str]) -> Iterator[None]:
     """For the process of a command that trains: a signal ends it with an exit code of its own as long as it runs, and
     not any more when it is done. While it trains, the sweep listens."""
-    from posenc.lab.run.signals import heeded
+    if not set(words[:1]) & set(_TRAINING):
+        yield
+        return
+    from posenc.lab.run.team import heeded
 
-    trains = bool(set(words[:1]) & set(_TRAINING))
-    for number in heeded() if trains else ():
+    for number in heeded():
         signal.signal(number, preempt)
     try:
         yield
     finally:
-        for number in heeded() if trains else ():
+        for number in heeded():
             signal.signal(number, signal.SIG_IGN)
 
 
 def preempt(number: int, frame: object) -> None:
     """End the command; further signals mean the same."""
-    from posenc.lab.run.signals import heeded
+    from posenc.lab.run.team import heeded
 
     for other in heeded():
         signal.signal(other, signal.SIG_IGN)

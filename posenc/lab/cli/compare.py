@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from tyro.conf import Positional, arg
 
 from posenc.lab.cli.options import First, Flag, Metric
-from posenc.lab.cli.output import say, say_json
-from posenc.lab.cli.read import check_finished, report, results_of
+from posenc.lab.cli.output import report, say, say_json
+from posenc.lab.cli.read import check_finished, results_of
 from posenc.language.echo import plural
 
 if TYPE_CHECKING:

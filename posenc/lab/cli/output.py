@@ -32,6 +32,12 @@ def columns() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def report(problems: tuple[str, ...]) -> None:
+    """Print what is wrong with the files that were read, on stderr."""
+    for problem in problems:
+        print(clean(problem), file=sys.stderr)
+
+
 def wrap(text: str) -> str:
     """Sentences and lists in as many columns as there are; what goes on in a further line is indented."""
     width = columns()

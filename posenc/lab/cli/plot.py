@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Metric
-from posenc.lab.cli.output import say
-from posenc.lab.cli.read import check_finished, experiment_of, not_empty, report, stored
+from posenc.lab.cli.output import report, say
+from posenc.lab.cli.read import check_finished, experiment_of, not_empty, stored
 from posenc.lab.figures.style import need_matplotlib
 from posenc.lab.spec import committed, settings
 from posenc.lab.store.records import LOSSES

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Flag, Metric, Settings
-from posenc.lab.cli.output import as_json, clean, columns, output_path, say
+from posenc.lab.cli.output import as_json, columns, output_path, report, say
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.experiment_file import from_file
@@ -226,8 +226,3 @@ def _choice(name: str, text: str, has: list[Any]) -> Any:
 def not_empty(text: str | None, option: str, what: str) -> None:
     if text is not None and not text.strip():
         raise ValueError(f"{option} is empty; give {what}, or leave it out.")
-
-
-def report(problems: tuple[str, ...]) -> None:
-    for problem in problems:
-        print(clean(problem), file=sys.stderr)

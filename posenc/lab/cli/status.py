@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.cli.options import First, Flag
-from posenc.lab.cli.output import lasting, say, say_json, say_rows, terminal
-from posenc.lab.cli.read import report
+from posenc.lab.cli.output import lasting, report, say, say_json, say_rows, terminal
 from posenc.lab.store import disk
 from posenc.lab.store.records import plain
 from posenc.language.echo import plural
 
 if TYPE_CHECKING:
     from posenc.lab.results.standing import Standing
-    from posenc.lab.store.folder import GroupStatus, RunStatus
-    from posenc.lab.store.running import Running
+    from posenc.lab.store.folder import GroupStatus, Running, RunStatus
 
 PAUSE = 5.0
 """Seconds between two looks, or four times what a look takes."""

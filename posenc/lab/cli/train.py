@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import os
 import signal
 import sys
@@ -22,8 +21,8 @@ from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
 from posenc.lab.cli.watch import watching
-from posenc.lab.cli.work import Training, Workers
-from posenc.lab.run.signals import heeded
+from posenc.lab.cli.work import Training, Workers, save_every
+from posenc.lab.run.team import heeded
 from posenc.lab.spec import committed, experiment, modules, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
@@ -241,9 +240,8 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
         check_names(requested)
         print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
         print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
-        from posenc.lab.run.estimate import rehearse
         from posenc.lab.run.plan import resolved_runs
-        from posenc.lab.run.sweep import sweep
+        from posenc.lab.run.sweep import rehearse, sweep
 
         runs = resolved_runs(requested)
         rehearsal = rehearse(requested, folder, runs)
@@ -276,7 +274,7 @@ def delegate(
         print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
         print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
         if options.dry_run:
-            from posenc.lab.run.estimate import rehearse
+            from posenc.lab.run.sweep import rehearse
 
             _print_rehearsal(rehearse(requested, folder), folder)
         else:
@@ -304,22 +302,6 @@ def planning() -> Iterator[None]:
         os.environ.pop("JAX_PLATFORMS")
         if before is not None:
             os.environ["JAX_PLATFORMS"] = before
-
-
-def save_every(typed: str | None) -> float:
-    """The seconds between two checkpoints: as typed, or of POSENC_SAVE_EVERY, or the default."""
-    from posenc.lab.store.checkpoints import EVERY
-
-    source, text = "--save-every", typed
-    if text is None:
-        source, text = "POSENC_SAVE_EVERY", os.environ.get("POSENC_SAVE_EVERY") or str(EVERY)
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"{source} is {text!r}; give a number of seconds above 0, such as 300.")
-    return seconds
 
 
 def group_size(typed: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -33,8 +35,6 @@ class Work:
     """Seconds between two checkpoints (default: 300), also by POSENC_SAVE_EVERY."""
 
     def __call__(self) -> int:
-        from posenc.lab.cli.train import save_every
-
         folder, interval = disk.find(self.run), save_every(self.save_every)
         if not (folder / "plan.jsonl").is_file():
             raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so nothing is planned; `posenc sweep` plans.")
@@ -60,6 +60,22 @@ def number(typed: str) -> int | None:
     if not typed.isascii() or not typed.isdecimal() or len(typed) > 4 or not 1 <= int(typed) <= 4096:
         raise ValueError(f"--workers is {echoed(typed)}; give a number from 1 to 4096, or {AUTO}.")
     return int(typed)
+
+
+def save_every(typed: str | None) -> float:
+    """The seconds between two checkpoints: as typed, or of POSENC_SAVE_EVERY, or the default."""
+    from posenc.lab.store.checkpoints import EVERY
+
+    source, text = "--save-every", typed
+    if text is None:
+        source, text = "POSENC_SAVE_EVERY", os.environ.get("POSENC_SAVE_EVERY") or str(EVERY)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"{source} is {text!r}; give a number of seconds above 0, such as 300.")
+    return seconds
 
 
 @dataclass(frozen=True)

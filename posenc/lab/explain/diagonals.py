@@ -15,8 +15,8 @@ from jaxtyping import Float
 
 from posenc.lab.explain.patterns import of_trial
 from posenc.lab.figures import style
+from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
-from posenc.lab.store import parameters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ class Diagonal:
 def diagonals(run: str, size: int) -> list[Diagonal]:
     """One for each scheme of which a run kept a model of the token some places back, from its first trial."""
     folder = store.find(run)
-    kept, by_label = set(parameters.kept(folder)), {}
+    kept, by_label = set(checkpoints.kept(folder)), {}
     for line in store.read_plan(folder):
         if line.id in kept and line.label not in by_label and line.task.startswith(TASK):
             resolved, layers = of_trial(run, folder, line, size)

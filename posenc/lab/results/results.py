@@ -196,7 +196,7 @@ class Results:
         """The trained parameters of a trial, where they were kept; this reads through Orbax and imports jax."""
         if self.folder is None:
             raise ValueError(f"The bundle {self.name!r} holds no parameters; load a folder run with --keep.")
-        from posenc.lab.store.parameters import restore
+        from posenc.lab.store.checkpoints import restore
 
         return restore(self.folder, trial)
 

@@ -20,8 +20,8 @@ from posenc.lab.models.interface import Inputs
 from posenc.lab.results.standing import standing
 from posenc.lab.run import plan
 from posenc.lab.spec import sources
+from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
-from posenc.lab.store import parameters
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.tasks import Layout, Task
 from posenc.lab.tasks.measure import evaluation_key, positions_key
@@ -67,7 +67,7 @@ def kept_trial(run: str, scheme: str | None) -> tuple[Path, PlannedTrial]:
     at another rate than the chosen one between. Raises `ValueError` where there is none.
     """
     folder = store.find(run)
-    kept = set(parameters.kept(folder))
+    kept = set(checkpoints.kept(folder))
     lines = [line for line in store.read_plan(folder) if line.id in kept]
     label = lines[0].label if scheme is None and lines else scheme or ""
     if scheme is not None and not any(line.label == scheme for line in lines):

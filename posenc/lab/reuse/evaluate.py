@@ -24,12 +24,12 @@ from posenc.lab.results.results import GroupedRow, Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.run import plan
 from posenc.lab.spec.run import ON, WITH, Knobs, Plan
-from posenc.lab.store import folder, parameters, records
+from posenc.lab.store import checkpoints, folder, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task
-from posenc.lab.train import evaluation, training
+from posenc.lab.train import evaluation, needs, training
 from posenc.lab.train.exact import clip_gain, row_gains, size_losses, with_gain
 from posenc.lab.train.kept import abstract, restored_under
 from posenc.lab.train.lanes import Arrangement
@@ -173,7 +173,7 @@ def _questions(
     done = [t.id for record in results.records for t in record.trials if t.outcome == "done"]
     if not done:
         raise ValueError(f"{results.name!r} holds no trained model; `posenc status {results.name}` says how far it is.")
-    lacking = len(set(done) - set(parameters.kept(results.folder)))
+    lacking = len(set(done) - set(checkpoints.kept(results.folder)))
     if lacking:
         raise ValueError(
             f"{lacking} of {len(done)} trials of {results.name!r} kept no parameters; give its sweep --keep, which"
@@ -195,7 +195,7 @@ def _questions(
             at = line.sizes if sizes is None else plan.evaluated(resolved, Plan(sizes=sizes))
             for n in at:
                 other.check_size(n)
-            plan.fits(resolved, max(at))
+            needs.fits(resolved, max(at))
             questions.append(Question(record, label, as_trained, resolved, at, line.rows if rows is None else rows))
     return questions
 

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jax
-import numpy as np
-
-from posenc.coordinates import check_reach
 from posenc.core.compose import Pattern, layers, normal_form
 from posenc.lab.models import attentions, kinds, stems
-from posenc.lab.models.interface import coordinate_inputs, inputs
 from posenc.lab.spec import sources
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import THEN, Continuation, Knobs, Plan, Run
@@ -24,14 +17,11 @@ from posenc.lab.store.schema import KnobRecord, PlannedTrial
 from posenc.lab.tasks import Task
 from posenc.lab.tasks import spec as task_spec
 from posenc.lab.tasks.measure import full as full_task
+from posenc.lab.train import needs
 from posenc.lab.train import training as train
-from posenc.lab.train.device import memory
-from posenc.lab.train.training import ResolvedRun, State, as_arrays, init, resolve, stages
+from posenc.lab.train.training import ResolvedRun, resolve, stages
 from posenc.language import registry
-from posenc.naming import bind, full, parse, spec
-
-ROWS = 256
-"""Examples whose coordinates are looked at before anything trains."""
+from posenc.naming import full, parse, spec
 
 
 def resolved_runs(experiment: Experiment) -> list[ResolvedRun]:
@@ -91,82 +81,10 @@ def rehearsed(run: Run, plan: Plan) -> ResolvedRun:
         longest = max(*sizes, resolved.run.trained_to)
         state = None
         for stage, _ in stages(resolved, plan.steps):
-            state = fits(stage, longest, state)
+            state = needs.fits(stage, longest, state)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{run.scheme} on {run.task} cannot run: {error}") from error
     return resolved
-
-
-def fits(resolved: ResolvedRun, longest: int, before: Any = None) -> Any:
-    """The state of a run in the abstract. Refuses what cannot run at the longest size."""
-    _check_memory(resolved, longest)
-    state, _ = jax.eval_shape(lambda before: _forward(resolved, longest, before), before)
-    _check_draws(resolved, longest)
-    return state
-
-
-def _check_memory(resolved: ResolvedRun, longest: int) -> None:
-    """Refuse what the machine cannot hold: weights, logits, and scores that no chunk of rows makes small enough."""
-    run, task, here = resolved.run, resolved.task, memory()
-
-    def hold(needed: float, what: str, lower: str, beside: float = 0) -> None:
-        if here and beside + needed > here:
-            raise ValueError(f"{what} take {_gib(needed)}, and this machine has {_gib(here)}; lower {lower}.")
-
-    weights, tables = 12 * run.depth * run.kind.weights(run), 12 * run.width * (task.vocab + task.classes)
-    hold(weights, "its weights and their moments", f"{'width, hidden' if run.hidden else 'width'} or depth")
-    ends = f"the embedding of {task.vocab} tokens, the readout of {task.classes} and their moments"
-    hold(tables, ends, "the number of symbols or width", beside=weights)
-    for n, rows in ((run.length, run.batch), (longest, 1)):
-        tokens, many = task.tokens(n), f"{rows} sequence{'s' if rows > 1 else ''} of size {n}"
-        hold(4 * rows * run.kind.pairs(run) * tokens**2, f"one layer's scores of {many}", "the size, batch or heads")
-        logits = f"the logits of {many}, {task.classes} for each token,"
-        hold(4 * rows * tokens * task.classes, logits, "the number of symbols, the size or batch")
-
-
-def _gib(size: float) -> str:
-    return f"{size / 2**30:,.0f} GiB"
-
-
-def _check_draws(resolved: ResolvedRun, longest: int) -> None:
-    """Refuse coordinates that may draw, in training or at the largest size evaluated, what a scheme cannot serve.
-
-    What a task offers may differ from row to row, as a sum does in length, so many rows are looked at.
-    """
-    if not any(layer.coordinates for layer in layers(resolved.scheme)):
-        return
-    scheme = bind(resolved.scheme, resolved.shape.dims)  # a model that binds its own schemes leaves this one open
-    for n, training in ((resolved.run.length, True), (longest, resolved.run.evaluation == "as_trained")):
-        check_reach(scheme, resolved.shape.dims, _Examples(resolved.task, n), training)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Examples(Mapping[str, Any]):
-    """The inputs of coordinates for examples of one size. Examples are drawn only if more than the index is read, as
-    drawing takes seconds to compile and most coordinates read only the index."""
-
-    task: Task
-    n: int
-
-    def __getitem__(self, name: str) -> Any:
-        return np.arange(self.task.tokens(self.n), dtype=np.int32) if name == "index" else self._drawn[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._drawn)
-
-    def __len__(self) -> int:
-        return len(self._drawn)
-
-    @property
-    def _drawn(self) -> dict[str, Any]:
-        return _inputs_drawn(self.task, self.n)
-
-
-@functools.lru_cache(maxsize=64)
-def _inputs_drawn(task: Task, n: int) -> dict[str, Any]:
-    """The inputs of coordinates for ROWS examples; the schemes of a sweep share them."""
-    batch = jax.jit(functools.partial(task.sample, n=n, batch=ROWS, n_max=n))(jax.random.key(0))
-    return coordinate_inputs(inputs(batch))
 
 
 def group_by_program(runs: Sequence[ResolvedRun], steps: int) -> list[ResolvedRun]:
@@ -192,10 +110,7 @@ def wanted(resolved: ResolvedRun, plan: Plan, rates: Mapping[str, float]) -> dic
 
 
 def lines(
-    experiment: Experiment,
-    runs: list[ResolvedRun],
-    before: Sequence[PlannedTrial] = (),
-    most: int | None = None,
+    experiment: Experiment, runs: list[ResolvedRun], before: Sequence[PlannedTrial] = (), most: int | None = None
 ) -> list[PlannedTrial]:
     """The trials of an experiment, as the plan keeps them, of those that tune the tuning trials alone. Those of one run
     that were not planned `before` form one group, or several of at most so many trials.
@@ -248,7 +163,7 @@ def identity(resolved: ResolvedRun, knobs: Knobs, steps: int) -> str:
 def trial_name(run: Mapping[str, Any], knobs: Knobs, steps: int) -> str:
     """The name of a trial of a run that is written out, as `written` does and plans hold it."""
     facts = {"run": run, "knobs": knobs._asdict(), "steps": steps}
-    return hashlib.sha256(folder.canonical(facts).encode()).hexdigest()
+    return folder.checksum(folder.canonical(facts))
 
 
 def written(resolved: ResolvedRun) -> dict[str, Any]:
@@ -305,9 +220,3 @@ def _parts(scheme: Any) -> list[Any]:
     """Every plain scheme, and every kind of coordinates behind those that it serves."""
     draws = [draw for layer in layers(scheme) for draw in layer.draws]
     return [part for coordinates, schemes in draws for part in (*schemes, *([coordinates] if coordinates else []))]
-
-
-def _forward(resolved: ResolvedRun, size: int, before: State | None) -> tuple[State, Any]:
-    state = init(resolved, as_arrays(Knobs()), before)
-    batch = resolved.task.sample(jax.random.key(0), size, batch=1, n_max=size)
-    return state, state.model(inputs(batch), jax.random.key(0))

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from posenc.lab.store import disk
 from posenc.lab.store import folder as store
-from posenc.lab.store.running import STEP, worker
+from posenc.lab.store.folder import STEP, worker
 
 EVERY = 10.0
 """Seconds between two lines of a log that say how far a group is."""
@@ -51,49 +51,37 @@ class Progress(Protocol):
         """Something worth a line."""
 
 
-class Pace:
-    """When the steps of a group are worth a line in a log: every few seconds, with the rate since the line before."""
-
-    def __init__(self):
-        self._spoken, self._step = -math.inf, 0
-
-    def line(self, steps: int, total: int, loss: float) -> dict[str, Any] | None:
-        """The line, if it is time for one. `posenc status` reads it."""
-        now = time.monotonic()
-        if now - self._spoken < EVERY:
-            return None
-        rate = round((steps - self._step) / (now - self._spoken), 3) if self._step else None  # at first it compiles
-        self._spoken, self._step = now, steps
-        return {"step": steps, "steps": total, "rate": rate, "loss": round(loss, 6) if math.isfinite(loss) else None}
-
-
 class Reported:
-    """Passes progress on, and adds the steps of the group in training to the log of its worker."""
+    """Passes progress on. Every few seconds it adds the steps of the group in training to the log of its worker, with
+    the rate since the line before, which `posenc status` reads."""
 
     def __init__(self, watch: Progress, log: Callable[..., None]):
         self._watch, self._log = watch, log
-        self._group, self._pace = "", Pace()
+        self.of("")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._watch, name)
 
     def of(self, group: str) -> None:
         """The group that trains from now on."""
-        self._group, self._pace = group, Pace()
+        self._group, self._time, self._step = group, -math.inf, 0
 
     def step(self, label: str, steps: int, total: int, loss: float) -> None:
         """The group has done so many of its steps."""
         self._watch.step(label, steps, total, loss)
-        if line := self._pace.line(steps, total, loss):
-            self._log(STEP, group=self._group, **line)
+        now = time.monotonic()
+        if now - self._time < EVERY:
+            return
+        rate = round((steps - self._step) / (now - self._time), 3) if self._step else None  # at first it compiles
+        self._time, self._step, mean = now, steps, round(loss, 6) if math.isfinite(loss) else None
+        self._log(STEP, group=self._group, step=steps, steps=total, rate=rate, loss=mean)
 
 
 class Tally:
     """Counts the trials that other workers finished, by the names of records: a group's is the group's own."""
 
-    def __init__(self, folder: Path, groups: Mapping[str, int]):
-        self.recorded = store.Recorded(folder)
-        done = self.recorded.names()
+    def __init__(self, recorded: store.Recorded, groups: Mapping[str, int]):
+        self.recorded, done = recorded, recorded.names()
         self._left = {group: trials for group, trials in groups.items() if group not in done}
         self._others = 0
 

@@ -25,10 +25,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
-from posenc.lab.run.signals import PREEMPTED, Signals, Stopped
-from posenc.lab.run.team import MEMORY, outcome
+from posenc.lab.run.team import MEMORY, PREEMPTED, Signals, Stopped, failure, outcome
 from posenc.lab.spec.modules import load
-from posenc.lab.store import checkpoints, parameters, places
+from posenc.lab.store import checkpoints, places
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.train import device
@@ -153,7 +152,7 @@ class Driver:
 
     def _run(self, groups: Mapping[str, Sequence[PlannedTrial]], check: Callable[[], None]) -> None:
         waiting, before = deque(groups.items()), store.error_files(self.folder).keys()
-        tally = Tally(self.folder, {name: len(lines) for name, lines in groups.items()})
+        tally = Tally(self._recorded, {name: len(lines) for name, lines in groups.items()})
         cpus, gpus = self.orders["cpus"], self.orders["gpus"]
         while waiting or self.sent:
             check()
@@ -259,7 +258,7 @@ class Driver:
     def _record(self, group: Sent, answer: Mapping[str, Any]) -> None:
         """Write what a node trained, models last; a full disk gets the space of checkpoints, and costs no results."""
         writes = [partial(store.write_record, self.folder, answer["record"])]
-        writes += [partial(parameters.save, self.folder, *model) for model in answer["models"].items()]
+        writes += [partial(checkpoints.save_parameters, self.folder, *model) for model in answer["models"].items()]
         for write in writes:
             try:
                 write()
@@ -307,8 +306,7 @@ def answer(parcel: Mapping[str, Any], post: Callable[..., None]) -> dict[str, An
             return {"kind": "lost", "why": "stopped by a signal"}
         except Exception as error:  # one group must not end a sweep; the driver keeps its traceback
             why = f"{type(error).__name__}: {str(error)[:200]}"
-            result = "oom" if "RESOURCE_EXHAUSTED" in str(error) else "failed"
-            return {"kind": "failed", "outcome": result, "why": why, "text": traceback.format_exc()}
+            return {"kind": "failed", "outcome": failure(error), "why": why, "text": traceback.format_exc()}
 
 
 def train(parcel: Mapping[str, Any], post: Callable[..., None], check: Callable[[], None]) -> dict[str, Any]:

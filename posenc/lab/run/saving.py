@@ -7,7 +7,6 @@ what decides the numbers of further training is as it was.
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
 import threading
 import time
@@ -200,7 +199,7 @@ def program_facts(line: PlannedTrial, stride: int, process: Mapping[str, Any]) -
 
     `process` describes this process. The number of devices is left out, and the run's revisions and sources are in it.
     """
-    run = hashlib.sha256(store.canonical(line.run).encode()).hexdigest()
+    run = store.checksum(store.canonical(line.run))
     return {
         "posenc": process["posenc"],
         **{name: version(name) for name in LIBRARIES},

@@ -1,19 +1,36 @@
-"""The sweep: plan, then work. The same command again does what is left, and nothing twice."""
+"""The sweep: plan, then work. The same command again does what is left, and nothing twice.
+
+Before it starts, `rehearse` says what it will do, and how long that will take: its multiplications over what this
+machine was just seen to do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from posenc.lab.run import plan
+import jax
+import jax.numpy as jnp
+
+from posenc.lab.run import plan as plans
+from posenc.lab.run import tuning
 from posenc.lab.run.progress import Progress
-from posenc.lab.run.tuning import Share, extend
 from posenc.lab.run.worker import work
 from posenc.lab.spec.experiment import Experiment
+from posenc.lab.spec.run import Plan
 from posenc.lab.spec.toml import to_toml
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
+from posenc.lab.train import device, needs, training
+from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
+
+COMPILE = {"steps": 5.0, "sums": 0.9}
+"""Seconds of compiling a program of each kind, as seen on two cores with nothing cached; half a second for others."""
+SHARE = 0.25
+"""The share of the matrix product's speed that training small models reaches, as seen on two cores."""
 
 
 def sweep(
@@ -38,26 +55,97 @@ def sweep(
 
 def plan_experiment(
     experiment: Experiment, folder: Path, group_size: int | None = None, runs: Sequence[ResolvedRun] | None = None
-) -> Share:
+) -> tuning.Share:
     """Write what is new into the plan of a folder, for this process or other workers to carry out. Raises `ValueError`
     for runs that are impossible, and for what the folder was planned without: other sizes, other rates to choose among.
     """
     requested = experiment.plan
-    runs = plan.resolved_runs(experiment) if runs is None else runs
-    runs = plan.group_by_program(runs, requested.steps)
+    runs = plans.resolved_runs(experiment) if runs is None else runs
+    runs = plans.group_by_program(runs, requested.steps)
     store.ready(folder)
     before = store.read_plan(folder) if (folder / "plan.jsonl").exists() else []
-    lines = plan.lines(experiment, runs, before, group_size)
+    lines = plans.lines(experiment, runs, before, group_size)
     store.write_plan(folder, lines, to_toml(experiment))
-    written = {store.canonical(text): (text, resolved) for resolved in runs for text in [plan.written(resolved)]}
+    written = {store.canonical(text): (text, resolved) for resolved in runs for text in [plans.written(resolved)]}
     candidates = {
-        plan.trial_name(run, knobs, requested.steps)
+        plans.trial_name(run, knobs, requested.steps)
         for run, _ in written.values()
         for rate in (requested.lr if requested.tuning else ())
         for knobs in requested.at(rate, requested.seeds)
     }
     resolved = {text: resolved for text, (_, resolved) in written.items()}
-    share = Share({line.id for line in lines}, candidates, experiment.trials, resolved, group_size)
+    share = tuning.Share({line.id for line in lines}, candidates, experiment.trials, resolved, group_size)
     if candidates:
-        extend(folder, share)
+        tuning.extend(folder, share)
     return share
+
+
+def programs(runs: Iterable[ResolvedRun], plan: Plan) -> set[tuple[Any, ...]]:
+    """The programs that these runs compile between them, each with its kind first."""
+    return set().union(*(training.programs(run, plan.steps, plan.rows, plans.evaluated(run, plan)) for run in runs))
+
+
+def seconds(runs: list[tuple[ResolvedRun, int]], plan: Plan, needed: Iterable[tuple[Any, ...]]) -> float:
+    """An estimate for so many trials of each run, and the programs they need; right within a factor of two on the
+    machines it was tried on."""
+    if not runs:
+        return 0.0
+    compiling = sum(COMPILE.get(kind, 0.5) for kind, *_ in needed)
+    return compiling + operations(runs, plan) / (SHARE * peak())
+
+
+def operations(runs: list[tuple[ResolvedRun, int]], plan: Plan) -> float:
+    """Floating-point operations of so many trials of each run, whatever the machine."""
+    begun: set[Any] = set()
+    return sum(
+        trials * (needs.steps(c, plan.steps, begun) + needs.evaluation(c, plans.evaluated(c, plan), plan.rows))
+        for c, trials in runs
+    )
+
+
+def peak() -> float:
+    """Floating-point operations per second of a matrix product here, now: the fastest of a few, since others may be at
+    work on the same machine."""
+    a = jnp.ones((1024, 1024))
+    product = jax.jit(lambda a: a @ a)
+    jax.block_until_ready(product(a))
+    took = []
+    for _ in range(8):
+        began = time.perf_counter()
+        jax.block_until_ready(product(a))
+        took.append(time.perf_counter() - began)
+    return 2 * 1024**3 / min(took)
+
+
+def rehearse(experiment: Experiment, folder: Path, runs: Sequence[ResolvedRun] | None = None) -> dict[str, Any]:
+    """What a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost. `runs`
+    are those of the experiment where they are resolved already."""
+    runs, plan = plans.resolved_runs(experiment) if runs is None else runs, experiment.plan
+    finished = store.survey(folder).outcomes if folder.exists() else {}
+    rates = tuning.rates(folder) if plan.tuning else {}
+    left = [(resolved, *_left(resolved, plan, rates, finished)) for resolved in runs]
+    stages = [[(resolved, counts[n]) for resolved, *counts in left if counts[n]] for n in range(2)]
+    needed = [programs((resolved for resolved, _ in stage), plan) for stage in stages]
+    lanes, todo = arrangement(), [*stages[0], *stages[1]]
+    if lanes.padded(len(plan.lr) * len(plan.tuning)) == lanes.padded(len(plan.seeds)):
+        needed = [needed[0] | needed[1]]  # both stages have as many lanes
+    compiled = [key for keys in needed for key in keys]
+    return {
+        "trials": experiment.trials,
+        "tuning": len(runs) * len(plan.lr) * len(plan.tuning),
+        "done": experiment.trials - sum(count for _, count in todo),
+        "groups": len(todo),
+        "programs": len(compiled),
+        "operations": operations(todo, plan),
+        "seconds": round(seconds(todo, plan, compiled)),
+        "device": device.named(),
+        "lanes": str(lanes),
+    }
+
+
+def _left(resolved: ResolvedRun, plan: Plan, rates: Mapping[str, float], finished: Collection[str]) -> tuple[int, int]:
+    """How many trials of a run are left: of those that tune, and of the reported ones."""
+    trials = plans.wanted(resolved, plan, rates)
+    left = [knobs for id, knobs in trials.items() if id not in finished]
+    tuned = sum(knobs.seed in plan.tuning for knobs in left)
+    return tuned, len(left) - tuned + plan.trials - len(trials)

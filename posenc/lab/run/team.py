@@ -1,7 +1,10 @@
-"""Several workers of one machine: processes of their own, each pinned to cores or to a GPU before jax is imported.
+"""Workers as processes: the signals that end one, and several on one machine, each pinned to cores or to a GPU before
+jax is imported.
 
-This module imports no jax, and the process that starts the workers touches no device, so that a GPU's memory is all
-theirs.
+At a signal training stops after the segment, is saved, and the same command goes on. A parent that passes signals on to
+its workers may be killed by one that cannot be passed on. Its workers then end as if it had been: nobody would hear
+them, and nobody would end them. This module imports no jax, and the process that starts the workers touches no device,
+so that a GPU's memory is all theirs.
 """
 
 from __future__ import annotations
@@ -16,13 +19,60 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from posenc.lab.results.standing import finished
-from posenc.lab.run.signals import INTERRUPTED, PARENT, PREEMPTED, heeded
 
 DONE, FAILED = 0, 1
+PREEMPTED, INTERRUPTED = 75, 130
+PREEMPTING = tuple(getattr(signal, n) for n in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP") if hasattr(signal, n))
+"""What batch systems and closed terminals send."""
+PARENT = "POSENC_PARENT"
+"""The variable in which a worker is told the process that started it; one that was started by hand has none."""
 PAUSES = 2.0, 60.0
 """Seconds between two looks at groups that other workers hold: at first, and at most. Many workers wait at once."""
 MEMORY = 0.9
 """The share of a GPU's memory that its workers have between them."""
+
+
+class Stopped(Exception):
+    """A signal requested the end; nothing recorded is lost."""
+
+
+class Signals:
+    """The first signal ends after the segment; only a second SIGINT ends at once, since schedulers repeat theirs."""
+
+    def __init__(self):
+        self.code = 0
+        self._interrupted = False
+
+    def __enter__(self) -> Signals:
+        self._before = {s: signal.signal(s, self._heard) for s in (signal.SIGINT, *heeded())}
+        return self
+
+    def __exit__(self, *exc):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _heard(self, number, frame):
+        if number == signal.SIGINT and self._interrupted:
+            raise KeyboardInterrupt
+        self._interrupted = self._interrupted or number == signal.SIGINT
+        self.code = self.code or (INTERRUPTED if number == signal.SIGINT else PREEMPTED)
+
+    def check(self) -> None:
+        """Raise where a signal was heard, or where the parent that would pass one on is gone."""
+        if not self.code and _orphaned():
+            self.code = PREEMPTED
+        if self.code:
+            raise Stopped
+
+
+def _orphaned() -> bool:
+    """Whether the parent of this worker is gone: the system has given it another."""
+    return os.environ.get(PARENT, str(os.getppid())) != str(os.getppid())
+
+
+def heeded() -> tuple[signal.Signals, ...]:
+    """The signals that mean the end here: `nohup` has SIGHUP ignored, and it stays so."""
+    return tuple(s for s in PREEMPTING if signal.getsignal(s) != signal.SIG_IGN)
 
 
 class Place(NamedTuple):
@@ -39,7 +89,7 @@ def places(workers: int | None, cores: Sequence[int], gpus: Sequence[str]) -> li
     Cores are dealt in runs of neighbours. Workers share GPUs, or cores, where there are more of them.
     """
     count = workers or len(gpus) or max(1, len(cores) // 2)
-    found = []
+    all_places = []
     for n in range(count):
         environment = {}
         if gpus:
@@ -48,17 +98,14 @@ def places(workers: int | None, cores: Sequence[int], gpus: Sequence[str]) -> li
             if sharing > 1:
                 environment["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{MEMORY / sharing:.3f}"
         own = cores[n * len(cores) // count : (n + 1) * len(cores) // count] or (cores[n % len(cores)],)
-        found.append(Place(tuple(own), environment))
-    return found
+        all_places.append(Place(tuple(own), environment))
+    return all_places
 
 
 def cores() -> tuple[int, ...]:
     """The cores that this process may use: all of the machine where the system does not pin processes."""
-    return (
-        tuple(sorted(os.sched_getaffinity(0)))
-        if hasattr(os, "sched_getaffinity")
-        else tuple(range(os.cpu_count() or 1))
-    )
+    pins = hasattr(os, "sched_getaffinity")
+    return tuple(sorted(os.sched_getaffinity(0)) if pins else range(os.cpu_count() or 1))
 
 
 def gpus() -> tuple[str, ...]:
@@ -76,8 +123,8 @@ def gpus() -> tuple[str, ...]:
 
 def started(command: Sequence[str], where: Place) -> subprocess.Popen:
     """A worker at its place; its errors can be read, and it ends when this process is gone."""
-    told = {PARENT: str(os.getpid())} if os.name == "posix" else {}  # elsewhere nothing is told of a parent's end
-    environment = {**os.environ, **told, **where.environment}
+    parent = {PARENT: str(os.getpid())} if os.name == "posix" else {}  # elsewhere nothing tells of a parent's end
+    environment = {**os.environ, **parent, **where.environment}
     pins = hasattr(os, "sched_setaffinity")
     before = os.sched_getaffinity(0) if pins else set()
     try:
@@ -109,10 +156,8 @@ def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: 
     numbers = (signal.SIGINT, *heeded())
     before = {number: signal.signal(number, pass_on) for number in numbers}
     try:
-        readers = [
-            threading.Thread(target=_repeat, args=(child.stderr, n, say), daemon=True)
-            for n, child in enumerate(children, 1)
-        ]
+        errors = [(child.stderr, n, say) for n, child in enumerate(children, 1)]
+        readers = [threading.Thread(target=_repeat, args=args, daemon=True) for args in errors]
         for reader in readers:
             reader.start()
         codes = [child.wait() for child in children]
@@ -132,6 +177,11 @@ def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: 
 def outcome(folder: Path) -> int:
     """The exit code of a run folder whose workers have ended: done where no trial lacks a result that it is to have."""
     return DONE if finished(folder) else FAILED
+
+
+def failure(error: Exception) -> str:
+    """The outcome of a group that raised this."""
+    return "oom" if "RESOURCE_EXHAUSTED" in str(error) else "failed"
 
 
 def command(words: Sequence[str]) -> list[str]:

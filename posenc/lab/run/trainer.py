@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.run import plan
 from posenc.lab.run.progress import Progress, SegmentTimer
 from posenc.lab.run.saving import Home, Point, Saver, Source, loss_points, program_facts, read_point
-from posenc.lab.run.signals import Stopped
+from posenc.lab.run.team import Stopped
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written
@@ -97,17 +97,17 @@ class _End(NamedTuple):
     point: Point
 
 
-class Log(Protocol):
-    """Who keeps the events of a worker."""
-
-    def __call__(self, event: str, **details: Any) -> None: ...
-
-
 class Trainer:
     """Trains groups in this process, one after another."""
 
     def __init__(
-        self, lanes: Arrangement, keep: bool, save_every: float, watch: Progress, check: Callable[[], None], log: Log
+        self,
+        lanes: Arrangement,
+        keep: bool,
+        save_every: float,
+        watch: Progress,
+        check: Callable[[], None],
+        log: Callable[..., None],
     ):
         self.lanes, self.keep, self.watch, self.check, self.log = lanes, keep, watch, check, log
         self.save_every = save_every
@@ -208,10 +208,9 @@ class Trainer:
         if group.taken():
             raise Taken
         places = [places_of(resolved, sizes, sums.places, n) for n in range(len(group.lines))]
+        evaluated = sums.rows, exact
         trials = [
-            _trial(
-                line, n, (sizes, trained), group.spacing, point.losses, (sums.rows, exact), places[n], int(diverged[n])
-            )
+            _trial(line, n, (sizes, trained), group.spacing, point.losses, evaluated, places[n], int(diverged[n]))
             for n, line in enumerate(group.lines)
         ]
         task = task_record(resolved, sizes, rows, self._floors_of(resolved, sizes), sums.places["scored"][0], exact)
@@ -258,15 +257,12 @@ class Beginning(NamedTuple):
         return sum(a.nbytes for a in jax.tree.leaves(self.state))
 
 
-class Beginnings:
+class Beginnings(dict[Any, Beginning]):
     """The beginnings that this process has trained.
 
     A run with `then` trains under its first scheme as the run without does. Runs that differ in what follows alone have
     one beginning, bit for bit, so that its state is kept until there are too many.
     """
-
-    def __init__(self):
-        self._kept: dict[Any, Beginning] = {}
 
     @staticmethod
     def key(stage: ResolvedRun, end: int, steps: int, stride: int, knobs: Sequence[Knobs]) -> Any:
@@ -274,15 +270,11 @@ class Beginnings:
         symbols = stage.task.vocab, stage.task.classes
         return stage.step, stage.batching, symbols, end, steps, stride, tuple(knobs)
 
-    def get(self, key: Any) -> Beginning | None:
-        """The beginning that was put under this key, if it is still kept."""
-        return self._kept.get(key)
-
     def put(self, key: Any, state: PyTree, losses: list[list[float]]) -> None:
         """Keep a copy of a state, and of the losses so far."""
-        self._kept[key] = Beginning(jax.device_get(state), list(losses))
-        while sum(beginning.size for beginning in self._kept.values()) > BYTES:
-            del self._kept[next(iter(self._kept))]
+        self[key] = Beginning(jax.device_get(state), list(losses))
+        while sum(beginning.size for beginning in self.values()) > BYTES:
+            del self[next(iter(self))]
 
 
 class _Clock:
@@ -317,17 +309,13 @@ def _trial(
     """What is recorded of the n-th lane; `sizes` are those reported and those on which a rate is chosen, `evaluated`
     its sums, and at each of these sizes the exact losses, where they are known."""
     (reported, trained), (sums, exact) = sizes, evaluated
-    found = [{name: int(total) for name, total in zip(sums, values, strict=True)} for values in _columns(sums, n)]
-    found = [with_gain(counts, losses) for counts, losses in zip(found, exact, strict=True)]
-    evaluations: dict[int, Counts] = dict(zip(reported, found, strict=False))
-    validation: dict[int, Counts] = dict(zip(trained, found[len(reported) :], strict=True))
+    columns = zip(*(totals[n] for totals in sums.values()), strict=True)  # size by size
+    counts = [dict(zip(sums, map(int, values), strict=True)) for values in columns]
+    counts = [with_gain(of, losses) for of, losses in zip(counts, exact, strict=True)]
+    evaluations: dict[int, Counts] = dict(zip(reported, counts, strict=False))
+    validation: dict[int, Counts] = dict(zip(trained, counts[len(reported) :], strict=True))
     curve = {"step": [(i + 1) * spacing for i in range(len(losses))], "loss": [each[n] for each in losses]}
     head, role = (line.id, line.knobs, line.steps), TUNING if line.tuning else None
     if diverged >= 0:
         return TrialRecord(*head, "diverged", diverged, {}, {}, curve, role=role)
     return TrialRecord(*head, "done", None, evaluations, validation, curve, places, role)
-
-
-def _columns(sums: dict, n: int) -> Any:
-    """The sums of one lane, size by size."""
-    return zip(*(totals[n] for totals in sums.values()), strict=True)

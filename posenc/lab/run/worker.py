@@ -11,16 +11,16 @@ import random
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from posenc.lab.run import plan, tuning
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
 from posenc.lab.run.saving import Home, Point, Saver, clear
-from posenc.lab.run.signals import Signals, Stopped
-from posenc.lab.run.team import DONE, FAILED, PAUSES, outcome
+from posenc.lab.run.team import DONE, FAILED, PAUSES, Signals, Stopped, failure, outcome
 from posenc.lab.run.trainer import Assigned, Taken, Trained, Trainer
-from posenc.lab.store import checkpoints, parameters
+from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.train import training
@@ -49,24 +49,25 @@ def work(
     """
     arranged, runs, code, missing = arrangement(lanes), _Runs(only.runs if only else {}), DONE, 0
 
-    def train(groups: Groups) -> int:
-        return carry_out(folder, groups, runs, arranged, keep=keep, save_every=save_every, watch=watch)
+    def train(groups: Groups, recorded: store.Recorded) -> int:
+        return carry_out(folder, groups, runs, arranged, recorded, keep=keep, save_every=save_every, watch=watch)
 
     for lines, new, total in tuning.stages(folder, only):
         store.ready(folder)
-        done = named(folder, lines)
+        recorded = store.Recorded(folder)
+        done = named(lines, recorded)
         groups = waiting(folder, new, done, keep)
         note_older_segments(groups, watch)
         needed = None if only is None else len(programs(groups, runs))
         watch.begin(total, len(lines) - sum(map(len, groups.values())), needed)
-        code = max(code, train(begin_anywhere(groups) if only is None else groups))
+        code = max(code, train(begin_anywhere(groups) if only is None else groups, recorded))
         if code not in (DONE, FAILED):
             return code
         lost = done - store.survey(folder).outcomes.keys()
         if again := waiting(folder, [line for line in lines if line.id in lost], (), False):
             records = f"Records of {plural(len(again), 'group')}"
             watch.note(f"{records} are damaged, as `posenc status` says; running again.")
-            code = max(code, train(again))
+            code = max(code, train(again, store.Recorded(folder)))
             if code not in (DONE, FAILED):
                 return code
         missing = total - len(lines)
@@ -82,7 +83,7 @@ def work(
 
 def waiting(folder: Path, lines: Iterable[PlannedTrial], finished: Collection[str], keep: bool) -> Groups:
     """The groups with trials that are not `finished`, or have none of the parameters that are to be kept."""
-    kept = set(parameters.kept(folder)) if keep else None
+    kept = set(checkpoints.kept(folder)) if keep else None
     groups: Groups = {}
     for line in lines:
         if line.id not in finished or (kept is not None and line.id not in kept):
@@ -90,13 +91,12 @@ def waiting(folder: Path, lines: Iterable[PlannedTrial], finished: Collection[st
     return groups
 
 
-def named(folder: Path, lines: Iterable[PlannedTrial]) -> set[str]:
+def named(lines: Iterable[PlannedTrial], recorded: store.Recorded) -> set[str]:
     """The trials that have a result by the names of records: a record of a group's name holds all of its trials, and
     only of other records the content is read. What a damaged file loses is not noticed here, but by `store.survey`."""
     groups: Groups = {}
     for line in lines:
         groups.setdefault(line.group, []).append(line)
-    recorded = store.Recorded(folder)
     done = groups.keys() & recorded.names()
     return {line.id for group in done for line in groups[group]} | recorded.beside(groups)
 
@@ -122,17 +122,14 @@ def begin_anywhere(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[P
     return {name: groups[name] for name in names[start:] + names[:start]}
 
 
-class _Runs:
+class _Runs(dict[str, ResolvedRun]):
     """The runs of a plan, each resolved once; some may be so already, by what the plan says of each."""
-
-    def __init__(self, runs: Mapping[str, ResolvedRun]):
-        self._runs = dict(runs)
 
     def __call__(self, line: PlannedTrial) -> ResolvedRun:
         text = store.canonical(line.run)
-        if text not in self._runs:
-            self._runs[text] = plan.planned_run(line.run)
-        return self._runs[text]
+        if text not in self:
+            self[text] = plan.planned_run(line.run)
+        return self[text]
 
 
 def carry_out(
@@ -140,6 +137,7 @@ def carry_out(
     groups: Mapping[str, Sequence[PlannedTrial]],
     resolved: Callable[[PlannedTrial], ResolvedRun],
     arranged: Arrangement,
+    recorded: store.Recorded,
     *,
     keep: bool,
     save_every: float,
@@ -147,7 +145,7 @@ def carry_out(
 ) -> int:
     """Run these groups in this process, or see them recorded or failed elsewhere; returns the exit code."""
     clear(folder, groups, watch)
-    tally = Tally(folder, {group: len(lines) for group, lines in groups.items()})
+    tally = Tally(recorded, {group: len(lines) for group, lines in groups.items()})
     with Signals() as signals, count_compilations() as compiled:
         worker = Worker(folder, arranged, keep, watch, tally, signals.check, save_every)
         try:
@@ -188,11 +186,11 @@ def _until_done(
 
 def failures(folder: Path) -> dict[str, float]:
     """The groups that failed, each with the time of its last failure."""
-    found = {}
+    times = {}
     for group, path in store.error_files(folder).items():
         with contextlib.suppress(FileNotFoundError):  # who tries a group again removes it
-            found[group] = path.stat().st_mtime
-    return found
+            times[group] = path.stat().st_mtime
+    return times
 
 
 def _wait(seconds: float, check: Callable[[], None]) -> None:
@@ -267,9 +265,9 @@ class Worker:
 
     def _record(self, trained: Trained, saver: Saver) -> str:
         """Store what a group leaves; returns its outcome."""
-        self._stored(lambda: store.write_record(self.folder, trained.record), trained.end, saver)
+        self._stored(partial(store.write_record, self.folder, trained.record), trained.end, saver)
         for id, model in trained.models.items():  # after the record: a full disk must not cost results
-            self._stored(lambda id=id, model=model: parameters.save(self.folder, id, model), trained.end, saver)
+            self._stored(partial(checkpoints.save_parameters, self.folder, id, model), trained.end, saver)
         saver.drop()
         return trained.outcome
 
@@ -287,8 +285,3 @@ class Worker:
             except store.DiskError:
                 saver.stop_at(end)
                 raise
-
-
-def failure(error: Exception) -> str:
-    """The outcome of a group that raised this."""
-    return "oom" if "RESOURCE_EXHAUSTED" in str(error) else "failed"

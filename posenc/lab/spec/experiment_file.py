@@ -17,19 +17,16 @@ by what is `counted`.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
-import traceback
-from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
 from posenc.lab.spec import toml
 from posenc.lab.spec.experiment import Experiment, Header, check_many
+from posenc.lab.spec.modules import pointing
 from posenc.lab.spec.run import Plan
-from posenc.language.modules import foreign
 
 _WORDS = ("titles", "names", "counted")
 _PARTS = ("source", "setting", "cost", "command", "variation", "result")
@@ -94,17 +91,3 @@ def executed(path: Path) -> ModuleType:
     finally:
         del sys.modules[name]
     return module
-
-
-@contextlib.contextmanager
-def pointing(path: Path) -> Iterator[None]:
-    """Say of an error in a file in which of its lines it arose."""
-    try:
-        yield
-    except BaseException as error:
-        if not foreign(error):
-            raise
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
-        where = f", line {lines[-1]}," if lines else ""
-        message = f"{error.msg} in line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
-        raise ValueError(f"{str(path)!r}{where} cannot be used: {type(error).__name__}: {message}") from error

@@ -6,17 +6,21 @@ has one imported: these hold the names of classes, and only the person who types
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from posenc.lab.spec.experiment import Experiment
-from posenc.lab.spec.experiment_file import pointing
 from posenc.language import grammar
 from posenc.language.modules import foreign
+
+if TYPE_CHECKING:
+    from posenc.lab.spec.experiment import Experiment
 
 OPTION = "--import"
 WANTED = "the name of a module, such as mine for mine.py in this folder"
@@ -42,6 +46,20 @@ def load(module: str) -> ModuleType:
     _register_ours()
     with pointing(Path(spec.origin or module)):
         return importlib.import_module(module)
+
+
+@contextlib.contextmanager
+def pointing(path: Path) -> Iterator[None]:
+    """Say of an error in a file in which of its lines it arose."""
+    try:
+        yield
+    except BaseException as error:
+        if not foreign(error):
+            raise
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
+        where = f", line {lines[-1]}," if lines else ""
+        message = f"{error.msg} in line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
+        raise ValueError(f"{str(path)!r}{where} cannot be used: {type(error).__name__}: {message}") from error
 
 
 def load_named(texts: Iterable[str | None]) -> None:

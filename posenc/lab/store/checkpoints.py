@@ -1,7 +1,7 @@
 """Arrays on disk, whole or absent: those of groups in the midst of training, and the parameters that trials leave.
 
     ckpt/<group>/<step>.<token>/{manifest.json, state/}    a group in training
-    params/<trial>/{manifest.json, state/}                 what `posenc.lab.store.parameters` keeps
+    params/<trial>/{manifest.json, state/}                 what a trained one leaves (`--keep`)
 
 `write` is the one writer. Orbax writes the arrays into `state/`, and the manifest has the SHA-256 of every file and of
 itself, since Orbax alone restores a flipped byte in silence. Reading executes nothing and follows no path that leaves
@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 
 from posenc.lab.store import disk
-from posenc.lab.store.records import canonical
+from posenc.lab.store.records import canonical, checksum
 
-FOLDER, MANIFEST, STATE, FAILED = "ckpt", "manifest.json", "state", ".failed"
+FOLDER, PARAMETERS, MANIFEST, STATE, FAILED = "ckpt", "params", "manifest.json", "state", ".failed"
 NAME = re.compile(r"(\d{1,10})\.[0-9a-f]{16}")
 EVERY = 300.0
 """Seconds between two checkpoints of a group, unless requested otherwise."""
@@ -92,7 +92,7 @@ def verify(path: Path) -> dict[str, Any]:
         raise ValueError("it is a link")
     content = read_manifest(path)
     body = {key: value for key, value in content.items() if key != "sha256"}
-    if content.get("sha256") != _sum(canonical(body).encode()):
+    if content.get("sha256") != checksum(canonical(body)):
         raise ValueError(f"{MANIFEST} does not match its checksum")
     if type(body.get("files")) is not dict:
         raise ValueError(f"{MANIFEST} needs 'files' as dict")
@@ -206,6 +206,49 @@ def note_failure(path: Path) -> bool:
     return False
 
 
+def save_parameters(folder: Path, trial: str, params: Any) -> Path:
+    """Keep nested dicts of arrays for a trial; whole or absent. Raises `DiskError` where the disk refuses."""
+    return write(disk.inside(folder, PARAMETERS, trial), _texts(params), {})
+
+
+def restore(folder: Path, trial: str) -> Any:
+    """The parameters of a trial, bit for bit. Raises `ValueError` where they were not kept or are damaged."""
+    target = disk.inside(folder, PARAMETERS, trial)
+    if not (target / MANIFEST).is_file():
+        raise ValueError(f"No parameters of trial {trial[:12]} were kept here; train with --keep.")
+    try:
+        return read_tree(_checked(target))
+    except ValueError as error:
+        raise ValueError(
+            f"The parameters of trial {trial[:12]} are damaged ({error}); train it again with --keep."
+        ) from None
+
+
+def kept(folder: Path) -> list[str]:
+    """The trials whose parameters are here."""
+    return sorted(p.name for p in disk.inside(folder, PARAMETERS).glob("*") if (p / MANIFEST).is_file())
+
+
+def _checked(target: Path) -> Path:
+    """Where the arrays of a folder are, all of whose files are as its manifest says. That of an older version is a
+    table of checksums alone, and the arrays stand beside it."""
+    content = read_manifest(target)
+    if "files" not in content:
+        check_files(target, content)
+        return target
+    verify(target)
+    return target / STATE
+
+
+def _texts(params: Any) -> Any:
+    """The same with texts for keys, as Orbax wants them, and NumPy arrays."""
+    if isinstance(params, dict):
+        return {str(k): _texts(v) for k, v in params.items()}
+    if isinstance(params, tuple | list):
+        return {str(k): _texts(v) for k, v in enumerate(params)}
+    return np.asarray(params)
+
+
 @contextlib.contextmanager
 def _errors_of_orbax() -> Iterator[None]:
     """A full disk, which Orbax reports by `ValueError`, is an `OSError`. The traceback that each of its threads logs is
@@ -239,7 +282,7 @@ def _remove(path: Path, home: Path) -> None:
 
 def _sealed(body: Mapping[str, Any], files: Mapping[str, str]) -> bytes:
     content = {**body, "files": files}
-    return canonical(content | {"sha256": _sum(canonical(content).encode())}).encode()
+    return canonical(content | {"sha256": checksum(canonical(content))}).encode()
 
 
 def _sums(folder: Path) -> dict[str, str]:
@@ -253,7 +296,3 @@ def _sums(folder: Path) -> dict[str, str]:
             with open(path, "rb") as file:
                 sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
     return sums
-
-
-def _sum(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

@@ -4,49 +4,31 @@
                  records/<worker>.jsonl, events/<worker>.jsonl, claims/, ckpt/, params/, errors/}
 
 No path in it is absolute, so it may be moved or copied. The outcome of a trial is never stored twice: `status` reads
-it off the records, the claims and the errors.
+it off the records, the claims and the errors. How far groups in training are stands in checkpoints and in the ends of
+event files: every worker adds a line to its own every few seconds. Only the last bytes of each are read, so that a look
+costs the same however long the workers have run; nothing is decided by what the lines say.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from posenc.lab.store import disk
-from posenc.lab.store.claims import Held as Held
-from posenc.lab.store.claims import claim as claim
-from posenc.lab.store.claims import held as held
-from posenc.lab.store.disk import DiskError as DiskError
-from posenc.lab.store.disk import check_name as check_name
-from posenc.lab.store.disk import create as create
-from posenc.lab.store.disk import find as find
-from posenc.lab.store.disk import ready as ready
-from posenc.lab.store.disk import root as root
-from posenc.lab.store.plans import PLANNING
-from posenc.lab.store.plans import by_run as by_run
-from posenc.lab.store.plans import read_plan as read_plan
-from posenc.lab.store.plans import reported as reported
-from posenc.lab.store.plans import run_key as run_key
-from posenc.lab.store.plans import write_plan as write_plan
-from posenc.lab.store.reading import Recorded as Recorded
-from posenc.lab.store.reading import read_records as read_records
-from posenc.lab.store.reading import survey as survey
-from posenc.lab.store.reading import write_record as write_record
-from posenc.lab.store.records import SCHEMA as SCHEMA
-from posenc.lab.store.records import Stored as Stored
-from posenc.lab.store.records import canonical as canonical
-from posenc.lab.store.records import digest as digest
-from posenc.lab.store.records import plain as plain
-from posenc.lab.store.records import write_bundle
-from posenc.lab.store.running import Running as Running
-from posenc.lab.store.running import running, saved
+from posenc.lab.store.claims import Held, claim, clock, held
+from posenc.lab.store.disk import DiskError, check_name, create, find, ready, root
+from posenc.lab.store.plans import PLANNING, by_run, read_plan, reported, run_key, write_plan
+from posenc.lab.store.reading import Recorded, read_records, survey, write_record
+from posenc.lab.store.records import SCHEMA, Stored, canonical, checksum, digest, plain, write_bundle
 from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial
 from posenc.language.echo import plural
 
@@ -55,6 +37,36 @@ FAILURES = ("failed", "oom")
 RESULTS = ("done", "diverged")
 """Outcomes of trials that need no more work."""
 _APPENDING = os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+STEP = "step"
+"""The event of a group that trains."""
+TAIL = 4096
+"""Bytes that are read of an event file, for each group that its worker holds."""
+_MOST = 2**31
+
+
+@dataclass(frozen=True)
+class Running:
+    """A group that a worker holds, and how far it was when the worker last said so."""
+
+    host: str
+    pid: int | None
+    job: str | None
+    """Of a batch system."""
+    beat: float
+    """Seconds since its worker showed that it lives."""
+    step: int | None = None
+    """None while it compiles."""
+    steps: int | None = None
+    rate: float | None = None
+    """Steps a second."""
+    left: float | None = None
+    """Seconds of training that are left, evaluation not among them."""
+    saved: int | None = None
+    """The step of its last checkpoint."""
+    age: float | None = None
+    """Seconds since that was written."""
+    loss: float | None = None
+    """Of the last step, the mean over its trials."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +116,7 @@ class RunStatus:
 def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
     """Keep why a group has no record: its outcome in the first line, then the traceback, without private paths."""
     if outcome not in FAILURES:
-        raise ValueError(
-            f"{outcome!r} cannot be stored as a failure; the outcome must be one of {', '.join(FAILURES)}."
-        )
+        raise ValueError(f"{outcome!r} cannot be stored as a failure; it must be one of {', '.join(FAILURES)}.")
     return disk.write(disk.inside(folder, "errors", f"{group}.txt"), f"{outcome}\n{_relative(text)}\n".encode())
 
 
@@ -203,7 +213,7 @@ def leftovers(folder: Path) -> list[Leftover]:
     from posenc.lab.store import checkpoints  # and NumPy, which a status does not need
 
     claims = held(folder)
-    alive = {claim.group for claim in claims if not claim.stale}
+    alive = {c.group for c in claims if not c.stale}
     found = {disk.inside(folder, "claims", c.group): "a claim whose worker is gone" for c in claims if c.stale}
     for group in finished(folder).intersection(checkpoints.groups(folder)) - alive:
         found[disk.inside(folder, checkpoints.FOLDER, group)] = "checkpoints of a group that is recorded"
@@ -245,3 +255,79 @@ def _tail(path: str) -> str:
         if mark in parts[:-1]:
             return "/".join(parts[parts.index(mark) + skip :])
     return parts[-1]
+
+
+def running(folder: Path, claims: Iterable[Held]) -> dict[str, Running]:
+    """How far the groups of these claims are. Ages are by the clock of the file system."""
+    now, rows = clock(disk.inside(folder, "claims")), {}
+    workers: dict[str, list[Held]] = {}
+    for each in claims:
+        workers.setdefault(worker(each.host, each.pid), []).append(each)
+    for name, groups in workers.items():  # one of many groups drives a cluster
+        reports = _reports(folder, name, TAIL * len(groups))
+        rows |= {each.group: _running(folder, each, reports.get(each.group, {}), now) for each in groups}
+    return rows
+
+
+def _running(folder: Path, of: Held, report: dict[str, Any], now: float) -> Running:
+    left = (report["steps"] - report["step"]) / report["rate"] if report.get("rate") else None
+    saved, age = _saved(folder, of.group, now)
+    return Running(of.host, of.pid, of.job, of.age, left=left, saved=saved, age=age, **report)
+
+
+def saved(folder: Path, held: Collection[str]) -> dict[str, int]:
+    """Group to the step of its last checkpoint, of those that nobody holds: training stopped there and goes on."""
+    names = {path.name for path in disk.inside(folder, "ckpt").glob("*")}.difference(held)
+    groups = filter(disk.NAME.fullmatch, names)  # nodes of a cluster leave signs there
+    steps = {group: _saved(folder, group, 0.0)[0] for group in groups}
+    return {group: step for group, step in steps.items() if step is not None}
+
+
+def worker(host: str, pid: int | None) -> str:
+    """The name of a worker, and of its file of events."""
+    return f"{host}-{pid}"
+
+
+def _reports(folder: Path, name: str, size: int) -> dict[str, dict[str, Any]]:
+    """Group to what a worker reported of it last, among the last bytes of its log."""
+    reports: dict[str, dict[str, Any]] = {}
+    with contextlib.suppress(ValueError, OSError):  # no events yet, or a host whose name cannot be that of a file
+        for line in _last_events(disk.inside(folder, "events", f"{name}.jsonl"), size):
+            group, step, steps = (line.get(key) for key in ("group", "step", "steps"))
+            of_group = line.get("event") == STEP and isinstance(group, str)
+            if of_group and _whole(step) and _whole(steps) and step <= steps:
+                rate, loss = _positive(line.get("rate")), _positive(line.get("loss"))
+                reports[group] = {"step": step, "steps": steps, "rate": rate, "loss": loss}
+    return reports
+
+
+def _last_events(path: Path, size: int) -> list[dict[str, Any]]:
+    """The last whole lines of a file of events; one that is not an event is left out."""
+    with disk.opened(path) as file:
+        start = max(0, os.fstat(file.fileno()).st_size - size)
+        file.seek(start)
+        lines = file.read(size).split(b"\n")[start > 0 : -1]
+    found = []
+    for line in lines:
+        with contextlib.suppress(ValueError, RecursionError):
+            found.append(json.loads(line))
+    return [line for line in found if isinstance(line, dict)]
+
+
+def _saved(folder: Path, group: str, now: float) -> tuple[int, float] | tuple[None, None]:
+    """The step of the last checkpoint of a group, and its age."""
+    from posenc.lab.store import checkpoints  # and NumPy, which a run that nobody works on does not need
+
+    with contextlib.suppress(FileNotFoundError):  # its worker removes old ones
+        if places := checkpoints.paths(folder, group):
+            return checkpoints.step_of(places[-1]), max(0.0, now - places[-1].stat().st_mtime)
+    return None, None
+
+
+def _positive(value: Any) -> float | None:
+    """A number above 0, or None in the place of anything else."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _MOST else None
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST

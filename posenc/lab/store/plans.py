@@ -13,11 +13,10 @@ the seeds of the first command alone.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ import msgspec
 from posenc.lab.store import disk
 from posenc.lab.store.claims import claim
 from posenc.lab.store.reading import check_version
-from posenc.lab.store.records import canonical
+from posenc.lab.store.records import canonical, checksum
 from posenc.lab.store.schema import AddedSeeds, KnobRecord, PlannedTrial, TrialLine, planned, read, read_line, written
 
 PLAN, RUNS, REPORTS, PLANNING = "plan.jsonl", "runs.jsonl", "reports.jsonl", "planning"
@@ -73,7 +72,7 @@ def _append(folder: Path, added: Sequence[PlannedTrial]) -> None:
     for line in added:
         content = written(line)
         shared = canonical({key: value for key, value in content.items() if key not in OWN})
-        if (sum := _sum(shared)) not in runs_of:
+        if (sum := checksum(shared)) not in runs_of:
             fresh[sum] = f'{{"sha256":"{sum}","shared":{shared}}}'
         lines.append(canonical({key: content[key] for key in OWN} | {"run": sum}))
     if fresh:
@@ -105,12 +104,10 @@ def read_plan(folder: Path) -> list[PlannedTrial]:
     path = disk.inside(folder, PLAN)
     if not path.exists():
         raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is not a run folder; `posenc sweep` makes one.")
-    seeds = _added_seeds(disk.inside(folder, REPORTS))
-    texts = disk.content(path).decode("utf-8", errors="replace").splitlines()
-    parsed = [_parsed(text, f"line {number} of {str(path)!r}") for number, text in enumerate(texts, 1)]
+    seeds, content = _added_seeds(disk.inside(folder, REPORTS)), list(_contents(path))
     place = disk.inside(folder, RUNS)
     runs = _runs(place)
-    lines = [_line(content, f"line {n} of {str(path)!r}", runs, place) for n, content in enumerate(parsed, 1)]
+    lines = [_line(line, where, runs, place) for line, where in content]
     first: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if (before := first.setdefault(line.id, number)) != number:
@@ -147,10 +144,7 @@ def _tuning_seeds(of_run: Iterable[PlannedTrial]) -> set[int]:
 def _added_seeds(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
     """Tuning trial to the seeds that later commands added to those it reports, and the last line that says so."""
     seeds_of: dict[str, tuple[tuple[int, ...], str]] = {}
-    texts = disk.content(path).decode("utf-8", errors="replace").splitlines() if path.exists() else []
-    for number, text in enumerate(texts, 1):
-        where = f"line {number} of {str(path)!r}"
-        content = _parsed(text, where)
+    for content, where in _contents(path):
         try:
             added = read(AddedSeeds, content)
         except ValueError as error:
@@ -175,23 +169,24 @@ def _with_added(lines: Sequence[PlannedTrial], seeds: Mapping[str, tuple[tuple[i
 def _runs(path: Path) -> dict[str, PlannedTrial]:
     """What trials share, by its SHA-256, as planned trials with knobs that stand for any."""
     shared_runs = {}
-    texts = disk.content(path).decode("utf-8", errors="replace").splitlines() if path.exists() else []
-    for number, text in enumerate(texts, 1):
-        where = f"line {number} of {str(path)!r}"
-        content = _parsed(text, where)
+    for content, where in _contents(path):
         shared = content.get("shared") if isinstance(content, dict) else None
-        if not isinstance(shared, dict) or content.get("sha256") != _sum(canonical(shared)):
+        if not isinstance(shared, dict) or content.get("sha256") != checksum(canonical(shared)):
             raise ValueError(f"{where} does not match its checksum, so it was damaged or edited; {RESTORE}.")
         any_one = {"id": "any", "group": "any", "knobs": {"seed": 0, "lr": 0.0}}
         shared_runs[content["sha256"]] = planned(PlannedTrial, shared | any_one, where, RESTORE)
     return shared_runs
 
 
-def _parsed(text: str, where: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        raise ValueError(f"{where} is not JSON; restore the file, or plan again in a new folder.") from None
+def _contents(path: Path) -> Iterator[tuple[Any, str]]:
+    """What each line of a file says, and where it stands; nothing where there is no file."""
+    texts, of = disk.content(path).decode("utf-8", errors="replace").splitlines() if path.exists() else [], str(path)
+    for number, text in enumerate(texts, 1):
+        where = f"line {number} of {of!r}"
+        try:
+            yield msgspec.json.decode(text), where
+        except (ValueError, RecursionError):
+            raise ValueError(f"{where} is not JSON; restore the file, or plan again in a new folder.") from None
 
 
 def _line(content: Any, where: str, runs: Mapping[str, PlannedTrial], place: Path) -> PlannedTrial:
@@ -210,10 +205,6 @@ def _line(content: Any, where: str, runs: Mapping[str, PlannedTrial], place: Pat
 def _checked(line: PlannedTrial, where: str) -> PlannedTrial:
     """The line as it will be read. Raises `ValueError` for one that could not be."""
     return planned(PlannedTrial, json.loads(canonical(written(line))), where, RESTORE)
-
-
-def _sum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextlib.contextmanager

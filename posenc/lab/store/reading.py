@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
+import itertools
 import json
 import os
 import re
@@ -68,13 +69,8 @@ class Entry(NamedTuple):
     @property
     def order(self) -> tuple:
         """By name; of one name the newest first, as far as that is known."""
-        return (
-            self.head.name,
-            _PACK.fullmatch(self.path.name) is not None,
-            not self.number,
-            self.path.name,
-            -self.number,
-        )
+        packed = _PACK.fullmatch(self.path.name) is not None
+        return self.head.name, packed, not self.number, self.path.name, -self.number
 
     def content(self) -> GroupRecord:
         """Its content, read again where it was not kept."""
@@ -305,15 +301,11 @@ def _lines(numbers: list[int]) -> str:
     """ "Line 3 of ", "Lines 1–4 and 7 of "; of many stretches the first few; nothing for a whole file."""
     if numbers == [0]:
         return ""
-    stretches: list[list[int]] = []
-    for n in numbers:
-        if stretches and stretches[-1][1] == n - 1:
-            stretches[-1][1] = n
-        else:
-            stretches.append([n, n])
-    shown = [str(a) if a == b else f"{a}–{b}" for a, b in stretches[:SHOWN]]
+    apart = itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    stretches = [[n for _, n in of] for _, of in apart]
+    shown = [f"{s[0]}–{s[-1]}" if len(s) > 1 else str(s[0]) for s in stretches[:SHOWN]]
     if len(stretches) > SHOWN:
-        shown.append(f"{sum(b + 1 - a for a, b in stretches[SHOWN:])} more")
+        shown.append(f"{sum(map(len, stretches[SHOWN:]))} more")
     *most, last = shown
     text = f"{', '.join(most)} and {last}" if most else last
     return f"{'Line' if len(numbers) == 1 else 'Lines'} {text} of "

@@ -81,9 +81,14 @@ def plain(thing: Any) -> Any:
     return thing
 
 
+def checksum(text: str) -> str:
+    """The SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def digest(ids: list[str]) -> str:
     """A name for a set of trials: 32 hexadecimal digits, whatever their order."""
-    return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()[:32]
+    return checksum("\n".join(sorted(ids)))[:32]
 
 
 def content_of(record: GroupRecord) -> dict[str, Any]:
@@ -226,7 +231,7 @@ def _version(record: dict) -> None:
 
 def _sum(body: dict) -> str:
     """The checksum of JSON, whatever the order of its keys."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return checksum(json.dumps(body, sort_keys=True, separators=(",", ":")))
 
 
 def reason(error: Exception) -> str:

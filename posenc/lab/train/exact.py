@@ -55,8 +55,8 @@ def size_losses(
     of a task that does not know them."""
     if task.metric != GAIN:
         return None
-    texts, first = texts_of(examples_at(task, rows, sizes, n, choosing), n), first_beyond(task, n, length)
-    losses = {"unigram": -np.log(task.unigram)[texts[:, 1:]], "bayes": task.losses(texts)}
+    texts, losses = _losses(task, examples_at(task, rows, sizes, n, choosing), n)
+    first = first_beyond(task, n, length)
     bins: dict[str, Any] = {name: _binned(loss.sum(0)) for name, loss in losses.items()}
     if not choosing:
         few, best = texts[:ROWS], losses["bayes"][:ROWS]
@@ -79,11 +79,8 @@ def row_gains(
     kept = {name: count for name, count in counts.items() if name != FAR}
     if task.metric != GAIN:
         return kept
-    texts, first = texts_of(batch, n), first_beyond(task, n, length)
-    unigram, bayes = (
-        np.rint(NATS * losses[:, first:].sum(1)).astype(int)
-        for losses in (-np.log(task.unigram)[texts[:, 1:]], task.losses(texts))
-    )
+    (_, losses), first = _losses(task, batch, n), first_beyond(task, n, length)
+    unigram, bayes = (np.rint(NATS * loss[:, first:].sum(1)).astype(int) for loss in losses.values())
     return kept | {"gained": unigram - counts[FAR], "gainable": unigram - bayes}
 
 
@@ -92,6 +89,12 @@ def clip_gain(counts: dict[str, int]) -> None:
     if "gained" in counts:
         counts["gainable"] = max(counts["gainable"], 1)
         counts["gained"] = min(max(counts["gained"], 0), counts["gainable"])
+
+
+def _losses(task: Any, batch: Batch, n: int) -> tuple[Int[np.ndarray, "rows n"], dict[str, np.ndarray]]:
+    """The texts of a batch, and in nats what the law of one token and the best reader lose at each place."""
+    texts = texts_of(batch, n)
+    return texts, {"unigram": -np.log(task.unigram)[texts[:, 1:]], "bayes": task.losses(texts)}
 
 
 def _binned(loss: Float[np.ndarray, " places"]) -> list[int]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from posenc.lab.models.carry import moved, step_name
 from posenc.lab.models.interface import build
-from posenc.lab.store import parameters
+from posenc.lab.store import checkpoints
 from posenc.lab.train.training import ResolvedRun
 
 VALUE = jax.tree_util.GetAttrKey("value")
@@ -25,7 +25,7 @@ def abstract(resolved: ResolvedRun) -> Any:
 def restored(resolved: ResolvedRun, folder: Path, trial: str) -> Any:
     """The model of a trial with the parameters that were kept."""
     model = abstract(resolved)
-    kept = parameters.restore(folder, trial)
+    kept = checkpoints.restore(folder, trial)
 
     def at(path: tuple, _: Any) -> Any:
         node = kept
