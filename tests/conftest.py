@@ -15,7 +15,8 @@ from tests.effort import try_little
 
 try_little()
 gc.set_threshold(100_000, 20, 100)  # jax keeps much, and by default it is all walked again and again
-jax.config.update("jax_num_cpu_devices", 2)
+DEVICES = 2
+jax.config.update("jax_num_cpu_devices", DEVICES)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
@@ -59,6 +60,15 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_report_header():
     return f"turn {night.TURN} of {night.TURNS}: POSENC_TURN={night.TURN} runs the same cases again (tests/night.py)"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def two_devices():
+    """A command in this process takes the host devices that there are, whatever the number of cores: once jax has
+    started, another number is an error."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device, "cores", lambda: DEVICES)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,11 +9,13 @@ one claim of many schemes, tasks, models or settings, through the same code. The
                                    at night: all others
 
 So each case meets `.ci/run` within seven days, and every night. A test of a family that is marked `ci` has no case by
-day, but its turns. `POSENC_TURN=3` runs the cases of turn 3 again on any day.
+day, but its turns. `POSENC_TURN=3` runs the cases of turn 3 again on any day. Tests that share the sampler of a task
+(`draw`) have its id in the place of theirs, so that what a day compiles serves all of them.
 
 What alone guards a fault runs by day, whatever its family: planted faults, refusals, tests marked `guard`, and the
-tests of one case that test_published_bugs.py names. Golden data and equations are in no family. Inside one file
-`by_day` keeps chosen cases; the contract has a rule of its own, tests/contract/covering.py.
+tests of one case that test_published_bugs.py names. Golden data and equations are in no family. Planted faults that
+try a check are members of a family that says so (`faults`). Inside one file `by_day` keeps chosen cases; the contract
+has a rule of its own, tests/contract/covering.py.
 """
 
 import datetime
@@ -38,6 +40,7 @@ class Family(NamedTuple):
 
     guard: str  # what protects by day what the cases in turn do
     alone: bool = False  # tests of one case are members too
+    faults: bool = False  # planted faults are too: they try a check, and other data guard the code
 
 
 CONTRACT = "the covering schemes hold the whole contract, and by `--unverified` each whose code changed"
@@ -48,9 +51,13 @@ FAMILIES = {
     "contract/test_attention.py": Family(CONTRACT),
     "contract/test_decoding.py": Family(CONTRACT),
     "contract/test_validation.py": Family(CONTRACT),
+    "faults/": Family(
+        "the contract on every scheme, and the faults kept; that all still quote the source", faults=True
+    ),
     "huggingface/test_recorded.py": Family("the cases kept, spread over all models, and huggingface/test_reading.py"),
     "importers/": Family("the cases kept, and the adapters"),
-    "kernels/": Family("faults planted in every kernel, and the covering schemes of the contract"),
+    "kernels/test_planted.py": Family("kernels/test_equal.py, and the faults kept", faults=True),
+    "kernels/": Family("the cases kept, and the covering schemes of the contract"),
     "lab/test_draws.py": Family("the cases kept, and every task's batch"),
     "lab/test_generate.py": Family("cached decoding of the contract"),
     "lab/test_placed.py": Family("resolving and rehearsing every such run"),
@@ -71,6 +78,7 @@ FAMILIES = {
     "tasks/test_recall.py": Family(BATCHES),
     "tasks/test_shifted.py": Family(BATCHES),
     "tasks/test_task_examples.py": Family(BATCHES),
+    "tasks/test_task_faults.py": Family("golden batches of every task, and the faults kept", faults=True),
     "tasks/test_task_floors.py": Family("records hold their floors, and the cases kept"),
     "tasks/test_task_laws.py": Family(BATCHES),
     "tasks/test_task_measure.py": Family("sums are counted by hand, and oracles judge every task"),
@@ -90,6 +98,13 @@ FAMILIES = {
 def number(nodeid: str) -> int:
     """What decides the day of a test: the same on every machine."""
     return int(hashlib.sha256(nodeid.encode()).hexdigest()[:12], 16)
+
+
+def day_id(item: Any) -> str:
+    """The id whose number decides: of the test, or of the sampler that it shares."""
+    if "draw" in getattr(item, "fixturenames", ()):
+        return f"{item.nodeid.partition('::')[0]}[{item.callspec.params['text']}]"
+    return item.nodeid
 
 
 def family_of(file: str, families: dict[str, Family] = FAMILIES) -> Family | None:
@@ -114,13 +129,15 @@ def move(
     for test, cases in tests.items():
         file, name = test.partition("::")[0], test.rpartition("::")[2]
         family, several = family_of(file, families), "[" in cases[0].nodeid
-        if family is None or FAULTS & set(name.split("_")) or cases[0].get_closest_marker("guard"):
+        if family is None or cases[0].get_closest_marker("guard"):
+            continue
+        if FAULTS & set(name.split("_")) and not family.faults:
             continue
         if not several and (not family.alone or f"{file}::{name}" in guards or cases[0].get_closest_marker("ci")):
             continue
-        lowest = min(number(case.nodeid) for case in cases) if several else None
+        lowest = min(number(day_id(case)) for case in cases) if several else None
         for case in cases:
-            value = number(case.nodeid)
+            value = number(day_id(case))
             if not case.get_closest_marker("ci") and (value % EIGHTH == 0 or value == lowest):
                 continue
             case.add_marker(getattr(pytest.mark, "ci" if value // EIGHTH % TURNS == turn else "nightly"))

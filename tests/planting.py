@@ -6,7 +6,8 @@ import importlib
 import inspect
 import sys
 import textwrap
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -21,19 +22,39 @@ class Fault(NamedTuple):
     caught: str
 
 
+class Place(NamedTuple):
+    """The function that a fault is written into, and its source."""
+
+    module: Any
+    owner: Any
+    name: str
+    right: Any
+    source: str
+
+
+def find_place(where: str) -> Place:
+    """What stands at "module:function" or "module:Class.method"."""
+    home, _, path = where.partition(":")
+    module = importlib.import_module(home)
+    owner, name = module, path
+    if "." in path:
+        cls, name = path.split(".")
+        owner = getattr(module, cls)
+    right = getattr(owner, name)
+    return Place(module, owner, name, right, textwrap.dedent(inspect.getsource(right)))
+
+
+def stale_faults(faults: Iterable[Fault]) -> list[Fault]:
+    """Faults whose piece of source is no longer there, which costs nothing to find out."""
+    return [fault for fault in faults if fault.old not in find_place(fault.where).source]
+
+
 @pytest.fixture
 def plant(monkeypatch):
     """Write a fault into a function, wherever posenc has imported it."""
 
     def write(fault: Fault):
-        home, _, path = fault.where.partition(":")
-        module = importlib.import_module(home)
-        owner, name = module, path
-        if "." in path:
-            cls, name = path.split(".")
-            owner = getattr(module, cls)
-        right = getattr(owner, name)
-        source = textwrap.dedent(inspect.getsource(right))
+        module, owner, name, right, source = find_place(fault.where)
         assert fault.old in source, f"{fault.where} no longer says {fault.old!r}"
         space = {**vars(module), "SEEN": []}
         code = compile(source.replace(fault.old, fault.new), fault.where, "exec", __future__.annotations.compiler_flag)

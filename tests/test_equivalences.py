@@ -1,7 +1,6 @@
 """What is one scheme under two names, and what is not: each test is a theorem, said in its docstring.
 
-Elsewhere: CABLE is FoX and a constant gate ALiBi (`schemes/test_fox.py`), KERPLE at exponent 1 is ALiBi
-(`schemes/test_kernels.py`), groups of one are RoPE (`schemes/test_rerope.py`), a factor of 1 scales nothing
+Elsewhere: CABLE is FoX and a constant gate ALiBi (`schemes/test_fox.py`), a factor of 1 scales nothing
 (`schemes/test_scaled_rope.py`), and Transformer-XL by wider queries and keys is its dense definition (its oracle).
 """
 

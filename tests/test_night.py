@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,8 +42,8 @@ def test_every_family_is_of_files_that_exist_and_has_a_guard():
         assert family.guard and any(file.startswith(place) for file in files), place
 
 
-@pytest.mark.parametrize("place", ["golden/", "oracles/", "faults/", "tasks/test_task_golden.py", "test_published"])
-def test_golden_data_equations_and_faults_are_in_no_family(place):
+@pytest.mark.parametrize("place", ["golden/", "oracles/", "tasks/test_task_golden.py", "test_published"])
+def test_golden_data_and_equations_are_in_no_family(place):
     files = [str(path.relative_to(HERE)) for path in HERE.rglob("test_*.py")]
     among = [file for file in files if file.startswith(place)]
     assert among and all(night.family_of(file) is None for file in among)
@@ -68,6 +69,22 @@ def test_an_eighth_runs_by_day_and_of_each_test_at_least_one():
     assert 12 <= moved(IDS).count(()) <= 40
     for n in range(2, 60):
         assert moved([f"tests/a/test_b.py::test_{n}[{m}]" for m in range(3)]).count(()) >= 1
+
+
+def test_planted_faults_are_members_only_where_the_family_says_so():
+    ids = [f"tests/a/test_b.py::test_a_fault_is_caught[{n}]" for n in range(200)]
+    assert set(moved(ids)) == {()}
+    assert 12 <= moved(ids, families={"a/": Family("another", faults=True)}).count(()) <= 40
+
+
+def test_tests_that_share_a_sampler_share_its_day():
+    items = [Item(f"tests/a/test_b.py::test_{m}[{n}-9]") for n in range(50) for m in range(3)]
+    for item in items:
+        item.fixturenames, text = ["draw"], item.nodeid.partition("[")[2].partition("-")[0]
+        item.callspec = SimpleNamespace(params={"text": text})
+    night.move(items, FAMILY, turn=0)
+    days = {tuple(tuple(item.marks) for item in items[n : n + 3]) for n in range(0, 150, 3)}
+    assert days == {(marks,) * 3 for marks in ((), ("ci",), ("nightly",))}
 
 
 def test_what_is_marked_has_no_case_by_day_and_what_waits_for_the_night_stays():

@@ -137,14 +137,14 @@ BUGS = {
     22: (
         "slopes that are not cut where heads are spread over devices",
         ALIBI + "heads_on_two_devices_keep_their_own_slopes",
-        ALIBI + "each_head_of_a_group_keeps_its_own_slope",
+        "contract::grouped_queries_equal_repeated_keys",
     ),
     23: (
         "ALiBi with padding, in half precision, and its key-only form where the future is seen",
         ALIBI + "the_key_only_form_is_alibi_after_softmax_and_under_a_causal_mask_only",
-        ALIBI + "left_padding_leaves_the_penalty_alone",
+        "contract::padding_changes_nothing",
         ALIBI + "far_apart_the_penalty_is_still_exact_where_the_key_only_form_is_not",
-        ALIBI + "at_half_precision_the_penalty_is_computed_in_float32",
+        "contract::scores_are_single_precision",
     ),
     24: (
         "left padding moves positions",

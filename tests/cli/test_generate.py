@@ -20,6 +20,8 @@ from posenc.lab.store import folder as store
 from posenc.lab.train import generate
 from posenc.lab.train.kept import restored
 
+pytestmark = pytest.mark.ci  # every test reads models that three sweeps keep; lab/test_generate.py has the law of draws
+
 TEXT = "the cat sat on the mat and the dog sat on the log. " * 40
 TINY = {"width": 16, "depth": 1, "heads": 2, "hidden": 16, "batch": 8}
 
@@ -75,16 +77,6 @@ def test_the_loss_is_that_of_one_pass_over_the_true_text(here):
     losses = [-math.log(chances[at - 1, tokens[0, at]]) for at in range(11, 23)]
     assert writing.true.loss == pytest.approx(np.mean(losses), rel=1e-4)
     assert writing.true.bits == pytest.approx(writing.true.loss / math.log(2))
-
-
-def test_what_is_drawn_has_the_law_of_the_logits():
-    logits = jnp.log(jnp.broadcast_to(jnp.array([0.5, 0.3, 0.2]), (4000, 1, 3)))
-    for heat, law in ((1.0, [0.5, 0.3, 0.2]), (0.5, [25 / 38, 9 / 38, 4 / 38])):
-        dice = generate.Dice(jax.random.key(1), jnp.float32(heat))
-        drawn = generate._draw(dice, logits, 3)[:, 0]
-        assert np.bincount(drawn, minlength=3) / 4000 == pytest.approx(law, abs=0.03)
-        assert (drawn != generate._draw(dice, logits, 4)[:, 0]).any(), "each place has draws of its own"
-    assert (generate._draw(dice, logits * jnp.nan, 0) == -1).all()
 
 
 def test_a_task_of_symbols_takes_them_as_they_are_shown(posenc, here, monkeypatch):

@@ -27,7 +27,7 @@ def test_a_table_fits_the_terminal(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     assert output.columns() is None
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((72, 20)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: os.terminal_size((72, 20)))
     assert output.columns() == 72
     monkeypatch.setenv("COLUMNS", "50")
     assert output.columns() == 50

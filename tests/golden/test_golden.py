@@ -18,7 +18,6 @@ from tests.golden.run import adapter, agree
 from tests.night import by_day
 
 HERE = Path(__file__).parent
-DAILY = 2
 INDEX = json.loads((HERE / "index.json").read_text())
 KEPT = [HERE / name for name in sorted(INDEX)]
 
@@ -39,14 +38,14 @@ def pytest_generate_tests(metafunc):
 
 
 def early(family):
-    """Of every scheme a few cases by day, spread over all that its record names, and those that no record names yet;
-    the rest at night."""
+    """Of every scheme one case by day and another in every .ci/run, and those that no record names yet; the rest at
+    night."""
     kept = [found["golden"]["cases"] for found in json.loads(RECORD.read_text()).values() if "golden" in found]
-    day = {case for cases in kept for case in {cases[len(cases) * n // DAILY] for n in range(DAILY)}}
+    day, change = ({cases[len(cases) * n // 2] for cases in kept} for n in range(2))
     known = {case for cases in kept for case in cases}
-    late = pytest.mark.nightly
     for case in family:
         name = f"{case.family}-{case.id}"
+        late = pytest.mark.ci if name in change else pytest.mark.nightly
         yield case if name in day or name not in known else pytest.param(case, marks=late)
 
 

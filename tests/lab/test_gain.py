@@ -32,6 +32,10 @@ RUN = dataclasses.replace(
 PLAN = Plan(steps=300, seeds=(0,), sizes=(8, 16, 40), rows=64, lr=(1e-2,))
 
 
+SWEPT = pytest.mark.ci  # reads a sweep of 300 steps
+"""The sums and cuts that make its numbers are compared by day, with examples of their own."""
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     sweep(Experiment("gain", (RUN,), PLAN), folder := tmp_path_factory.mktemp("run"), watch=Watch(), keep=True)
@@ -68,6 +72,7 @@ def test_a_gain_is_cut_to_what_there_is():
     assert sums == {"gained": 0, "gainable": 10}
 
 
+@SWEPT
 def test_a_sweep_records_what_was_gained_and_from_where(found):
     (record,) = found.records
     (trial,) = record.trials
@@ -88,6 +93,7 @@ def test_a_sweep_records_what_was_gained_and_from_where(found):
     assert nats["uniform"] == pytest.approx(np.log(16)) and nats["bayes"] < nats["unigram"] < nats["uniform"]
 
 
+@SWEPT
 def test_a_table_of_losses_names_the_exact_least_one_and_the_excess(found):
     text = table(found.shown("nats"))
     (cell,) = cells(found.shown("nats"))
@@ -102,6 +108,7 @@ def test_a_table_of_losses_names_the_exact_least_one_and_the_excess(found):
     assert {"unigram", "bayes", "window 4", "window 16"} <= panel.floors[min(panel.floors)].keys()
 
 
+@SWEPT
 def test_a_source_is_learned_where_three_quarters_are_gained(found):
     (by_gain,), (by_loss,) = cells(found), cells(found.shown("nats"))
     for gain in (GAINED - 0.01, GAINED + 0.01):
@@ -112,6 +119,7 @@ def test_a_source_is_learned_where_three_quarters_are_gained(found):
         assert hindrance([gains], ()) == ("" if gain > GAINED else "unsolved")
 
 
+@SWEPT
 def test_kept_models_gain_the_same_when_they_are_evaluated_again(found):
     (again,) = ask(found).records
     assert again.trials[0].evaluations == found.records[0].trials[0].evaluations
@@ -133,6 +141,7 @@ def test_gains_of_rows_sum_to_those_of_all():
     assert row_gains(parse("copy"), batch, 16, 8, other) == {"correct": 2}
 
 
+@SWEPT
 @pytest.mark.parametrize("losses", [[1.5] * 20, [-1] * 20, [3], "many"])
 def test_exact_losses_that_cannot_be_are_refused(found, losses):
     (record,) = found.records

@@ -263,3 +263,13 @@ def test_what_cannot_be_written_is_refused_by_name():
         match="Sampled distances .* so generating token by token is impossible; take",
     ):
         free_running(trained(stretched, 0), stretched.task, batch_of(stretched), KEY)
+
+
+def test_what_is_drawn_has_the_law_of_the_logits():
+    logits = jnp.log(jnp.broadcast_to(jnp.array([0.5, 0.3, 0.2]), (4000, 1, 3)))
+    for heat, law in ((1.0, [0.5, 0.3, 0.2]), (0.5, [25 / 38, 9 / 38, 4 / 38])):
+        dice = generate.Dice(jax.random.key(1), jnp.float32(heat))
+        drawn = generate._draw(dice, logits, 3)[:, 0]
+        assert np.bincount(drawn, minlength=3) / 4000 == pytest.approx(law, abs=0.03)
+        assert (drawn != generate._draw(dice, logits, 4)[:, 0]).any(), "each place has draws of its own"
+    assert (generate._draw(dice, logits * jnp.nan, 0) == -1).all()

@@ -34,6 +34,9 @@ SIZES = (LENGTH, 24)
 """The second is further than the tables of the run would hold."""
 
 
+SWEPT = pytest.mark.ci  # evaluates models that a sweep keeps
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """One model for each of two schemes, kept."""
@@ -90,7 +93,7 @@ def by_hand(folder, text, of="rope", sizes=SIZES):
 OTHERS = ["yarn(factor=4.0)", "dynamic_ntk", "self_extend(group=2)", "log_n + rope", "nope", "[rope, nope]"]
 
 
-@pytest.mark.ci
+@SWEPT
 def test_a_model_under_another_scheme_is_as_computed_by_hand(folder):
     found = asked(folder, *OTHERS)
     assert list(found) == [f"{posenc.spec(posenc.parse(text))}, trained with rope" for text in OTHERS]
@@ -101,6 +104,7 @@ def test_a_model_under_another_scheme_is_as_computed_by_hand(folder):
     assert learned == by_hand(folder, "log_n + t5", of="t5") != by_hand(folder, "t5", of="t5")
 
 
+@SWEPT
 def test_under_its_own_scheme_a_model_is_evaluated_as_ever(folder):
     results = load(folder)
     plain, own = ask(results.only(scheme="rope")), ask(results.only(scheme="rope"), schemes=["rope(base=1e4)"])
@@ -109,14 +113,14 @@ def test_under_its_own_scheme_a_model_is_evaluated_as_ever(folder):
     assert [t.evaluations for r in own.records for t in r.trials] == told
 
 
-@pytest.mark.ci
+@SWEPT
 def test_a_factor_of_1_changes_nothing(folder):
     once = asked(folder, "rope", "pi(factor=1.0)", "ntk(factor=1.0)", "yarn(factor=1.0)")
     assert len(once) == 4 and len({tuple(counts.items()) for counts in once.values()}) == 1
     assert asked(folder, "pi(factor=4.0)") != asked(folder, "pi(factor=2.0)")
 
 
-@pytest.mark.ci
+@SWEPT
 def test_what_is_left_open_counts_from_the_length_trained_on(folder):
     results = models(folder, "rope")
     for open_, filled, asked_for in (
@@ -131,6 +135,7 @@ def test_what_is_left_open_counts_from_the_length_trained_on(folder):
         assert found.trials[0].evaluations == right.trials[0].evaluations != wrong.trials[0].evaluations
 
 
+@SWEPT
 def test_a_scheme_bound_to_the_length_evaluated_on_is_noticed(folder, plant):
     where = "posenc.lab.train.training:under"
     plant(Fault(where, "origin=resolved.shape.dims.trained", "origin=24", "log_n", "bound"))
@@ -138,12 +143,14 @@ def test_a_scheme_bound_to_the_length_evaluated_on_is_noticed(folder, plant):
         test_what_is_left_open_counts_from_the_length_trained_on(folder)
 
 
+@SWEPT
 def test_parameters_moved_to_another_layer_are_noticed(folder, plant):
     plant(Fault("posenc.lab.models.carry:moved", "turns[i][n] for", "turns[i][0] for", "rope", "by hand"))
     with pytest.raises(AssertionError):
         test_a_model_under_another_scheme_is_as_computed_by_hand(folder)
 
 
+@SWEPT
 @pytest.mark.parametrize(
     ("of", "schemes", "says"),
     [
@@ -166,12 +173,13 @@ def test_a_scheme_with_other_parameters_is_refused_before_any_model_is_read(fold
         ask(models(folder, of), schemes=schemes, sizes=SIZES)
 
 
-@pytest.mark.ci
+@SWEPT
 def test_other_settings_of_the_same_class_take_its_parameters(folder):
     ((label, counts),) = asked(folder, "t5(reach=20)", of="t5").items()
     assert label == "t5(reach=20), trained with t5" and counts == by_hand(folder, "t5(reach=20)", of="t5")
 
 
+@SWEPT
 def test_results_under_another_scheme_are_results_like_any_other(folder, tmp_path):
     results = models(folder, "rope")
     found = ask(results, schemes=["rope", "pi", "yarn"], sizes=SIZES)
@@ -186,7 +194,7 @@ def test_results_under_another_scheme_are_results_like_any_other(folder, tmp_pat
     assert ask(later, schemes=["pi"], sizes=(24,)).records[0].label == "pi, trained with rope, then nope"
 
 
-@pytest.mark.ci
+@SWEPT
 def test_groups_under_another_scheme_are_its_whole(folder):
     results = models(folder, "rope")
     rows = groups(results, ["size"], schemes=["rope", "pi"], sizes=SIZES)
@@ -222,6 +230,7 @@ def test_models_that_are_no_transformers_are_compared_by_paths(model, task, trai
         assert re.match(says, text), text
 
 
+@SWEPT
 def test_the_run_under_another_scheme_keeps_its_length(folder):
     cell = training.resolve(dataclasses.replace(BASE, scheme="rope"))
     longer = training.under(cell, "yarn", 16)

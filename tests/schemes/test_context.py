@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.numerics import segment_scans
 from tests.schemes.helpers import attend, made, tokens
 
 DIMS = posenc.Dims(width=8, heads=4, head=4, trained=16)
@@ -30,69 +29,7 @@ def start(text, seed=0):
     return made(text, DIMS, seed)
 
 
-def apart(a, b):
-    return np.abs(np.asarray(a) - np.asarray(b)).max()
-
-
 class TestSelectiveRoPE:
-    @pytest.mark.ci
-    def test_a_bias_and_no_projection_are_rope(self):
-        scheme, params = start("selective_rope(bias=True, base=100.0)")
-        params["layer"]["down"] = jnp.zeros_like(params["layer"]["down"])
-        q, k, v, x = tokens(9, dims=DIMS)
-        ours = attend(scheme, params, q, k, v, x)
-        np.testing.assert_allclose(ours, attend(*start("rope(base=100.0)"), q, k, v), atol=2e-6)
-
-    def test_no_projection_and_no_bias_are_no_encoding(self):
-        scheme, params = start("selective_rope(gate=True)")
-        params["layer"]["down"] = jnp.zeros_like(params["layer"]["down"])
-        q, k, v, x = tokens(7, dims=DIMS)
-        np.testing.assert_allclose(attend(scheme, params, q, k, v, x), attend(*start("nope"), q, k, v), atol=1e-6)
-
-    def test_differences_of_neighbours_add_up_to_the_token_itself(self):
-        scheme, params = start("selective_rope(kernel=0)")
-        x = tokens(6, dims=DIMS)[3]
-        c = located(scheme, louder(params), x)
-        changed = np.copy(x)
-        changed[:3] += 1
-        np.testing.assert_allclose(located(scheme, louder(params), changed)[3:], c[3:], atol=1e-5)
-        assert apart(c[1:], c[:-1]) > 0.1
-
-    def test_a_learned_convolution_remembers_as_many_tokens_as_its_kernel_in_each_phase(self):
-        scheme, params = start("selective_rope(kernel=3)")
-        x = tokens(8, dims=DIMS)[3]
-        changed = np.copy(x)
-        changed[2] += 1
-        steps = [np.diff(located(scheme, louder(params), a), axis=0) for a in (x, changed)]
-        moved = np.abs(steps[0] - steps[1]).max(1) > 1e-6
-        np.testing.assert_array_equal(moved, [False, True, True, True, False, False, False])
-
-    def test_the_size_of_features_is_nothing_to_it_and_the_part_of_each_head_is_weighed_alike(self):
-        scheme, params = start("selective_rope(gate=True)")
-        x = tokens(6, dims=DIMS)[3]
-        factors = np.repeat([100.0, 3.0, 20.0, 7.0], 2).astype(np.float32)
-        c = located(scheme, louder(params), x + np.sign(x))
-        np.testing.assert_allclose(located(scheme, louder(params), (x + np.sign(x)) * factors), c, atol=1e-4)
-        assert np.abs(c).max() > 0.1
-
-    @pytest.mark.ci
-    def test_a_full_projection_reads_the_part_of_its_own_head_and_the_length_of_its_columns_is_learned(self):
-        scheme, params = start("selective_rope(rank=0)")
-        x = tokens(6, dims=DIMS)[3]
-        other = np.copy(x)
-        other[:, 2:4] += 1
-        np.testing.assert_array_equal(located(scheme, params, other, 0), located(scheme, params, x, 0))
-        assert apart(located(scheme, params, other, 1), located(scheme, params, x, 1)) > 1e-3
-        wide = params | {"heads": params["heads"] | {"w": params["heads"]["w"] * 5}}
-        np.testing.assert_allclose(located(scheme, wide, x), located(scheme, params, x), atol=1e-6)
-        long = params | {"heads": params["heads"] | {"length": params["heads"]["length"] * 5}}
-        np.testing.assert_allclose(located(scheme, long, x), 5 * located(scheme, params, x), atol=1e-5)
-
-    def test_a_gate_that_is_shut_stops_the_turning(self):
-        scheme, params = start("selective_rope(gate=True, bias=True)")
-        params["heads"]["gate_bias"] = jnp.full(4, -60.0)
-        assert np.abs(located(scheme, params, tokens(6, dims=DIMS)[3])).max() < 1e-6
-
     @pytest.mark.parametrize(("spectrum", "base"), [("rope", 500000.0), ("rfa", 0.9)])
     def test_temperatures_are_fixed_unless_learned_and_fall_or_rise_to_one(self, spectrum, base):
         fixed, params = start(f"selective_rope(spectrum={spectrum!r}, base={base})")
@@ -104,33 +41,6 @@ class TestSelectiveRoPE:
         loss = lambda p: (posenc.attend(learned, p, q, k, v, x=x) * v).sum()  # noqa: E731
         back = jax.jit(jax.grad(loss))(louder(more))["layer"]["temperature"]
         assert (np.abs(back) > 1e-6).all()
-
-    @pytest.mark.ci
-    def test_phases_restart_with_each_document_and_so_does_the_convolution(self, monkeypatch):
-        """R-25: positions reset, or they do not."""
-        segments = [1, 1, 1, 2, 2, 2, 2, 3]
-
-        def holds():
-            scheme, params = start("selective_rope(bias=True)")
-            x = tokens(8, dims=DIMS)[3]
-            packed = located(scheme, louder(params), x, segment=segments)
-            for one in set(segments):
-                mine = np.array(segments) == one
-                np.testing.assert_allclose(packed[mine], located(scheme, louder(params), x[mine]), atol=1e-5)
-
-        holds()
-        right = segment_scans.recent
-        monkeypatch.setattr(segment_scans, "recent", lambda x, segment, carry: right(x, jnp.ones_like(segment), carry))
-        with pytest.raises(AssertionError):
-            holds()
-
-    def test_in_half_precision_phases_add_up_in_float32(self):
-        """R-1: angles of a bfloat16 model."""
-        scheme, params = start("selective_rope(bias=True)")
-        x = jnp.asarray(tokens(300, dims=DIMS)[3], jnp.bfloat16)
-        exact = located(scheme, params, x.astype(jnp.float32))
-        np.testing.assert_allclose(located(scheme, params, x), exact, rtol=1e-5)
-        assert len(np.unique(exact[:, 0])) == 300
 
     @pytest.mark.parametrize(
         ("text", "why"),
@@ -172,25 +82,6 @@ class TestCARoPE:
         q, k, v, x = tokens(9, dims=DIMS)
         ours = attend(*start("carope(base=100.0)"), q, k, v, x)
         np.testing.assert_allclose(ours, attend(*start("rope(base=100.0)"), q, k, v), atol=2e-6)
-
-    def test_powers_from_one_are_those_of_rope_but_for_the_highest(self):
-        scheme, params = start("carope(base=100.0, first=1)")
-        c = located(scheme, params, tokens(5, dims=DIMS)[3])
-        np.testing.assert_allclose(c, np.arange(1, 6)[:, None] * 100.0 ** (-np.arange(1, 3) / 2), rtol=1e-5)
-
-    def test_from_zero_the_first_pair_counts_tokens_and_from_one_every_pair_is_chosen(self):
-        x = tokens(6, dims=DIMS)[3]
-        for first, chosen in ((0, [False, True]), (1, [True, True])):
-            scheme, params = start(f"carope(base=10.0, first={first})")
-            params["heads"]["w"] = params["heads"]["w"] + 0.7
-            steps = np.diff(located(scheme, params, x), axis=0)
-            np.testing.assert_array_equal(steps.std(0) > 1e-3, chosen)
-
-    def test_heads_choose_for_themselves(self):
-        scheme, params = start("carope(base=10.0)")
-        params["heads"]["w"] = jnp.asarray(np.random.default_rng(0).normal(size=(4, 8)), jnp.float32)
-        x = tokens(6, dims=DIMS)[3]
-        assert apart(located(scheme, params, x, 0), located(scheme, params, x, 1)) > 0.1
 
     @pytest.mark.parametrize("size", [1e4, -1e4])
     def test_frequencies_are_between_nothing_and_one_for_any_token_and_gradients_finite(self, size):
@@ -235,30 +126,6 @@ def test_what_adds_up_is_refused_where_the_future_is_seen_and_without_features(t
 
 
 class TestRePo:
-    @pytest.mark.parametrize("mode", ["linear", "shared"])
-    def test_features_that_hold_positions_make_it_rope(self, mode):
-        scheme, params = start(f"repo(mode={mode!r}, base=100.0)")
-        group = "layer" if mode == "shared" else "heads"
-        params[group]["w"] = jnp.zeros_like(params[group]["w"]).at[..., 2].set(1)
-        q, k, v, x = tokens(6, dims=DIMS)
-        places = np.array([0.0, 7.5, 3.0, 3.0, -2.25, 100.0], np.float32)
-        x[:, 2] = places
-        ours = attend(scheme, params, q, k, v, x)
-        np.testing.assert_allclose(ours, attend(*start("rope(base=100.0)"), q, k, v, positions=places), atol=2e-6)
-
-    @pytest.mark.parametrize("mode", ["swiglu", "linear", "shared"])
-    def test_it_is_told_nothing_of_where_tokens_stand(self, mode):
-        """Without a causal mask a permutation of the tokens permutes what comes out."""
-        scheme, params = start(f"repo(mode={mode!r})")
-        q, k, v, x = tokens(6, dims=DIMS)
-        order = np.array([3, 0, 5, 1, 4, 2])
-        out = attend(scheme, louder(params), q, k, v, x, mask="full")
-        mixed = attend(scheme, louder(params), *(a[order] for a in (q, k, v, x)), mask="full")
-        np.testing.assert_allclose(mixed, np.asarray(out)[order], atol=2e-6)
-        given = attend(scheme, louder(params), q, k, v, x, mask="full", positions=order)
-        np.testing.assert_array_equal(given, out)
-        assert apart(out, attend(*start("nope"), q, k, v, mask="full")) > 1e-2
-
     def test_between_two_sequences_each_token_chooses_by_its_own_features(self):
         scheme, params = start("repo(mode='shared', base=100.0)")
         params = louder(params)

@@ -65,26 +65,6 @@ def test_cable_is_fox_with_the_opposite_gate_up_to_the_scale_of_its_scores():
     assert np.abs(ours - cable(*(a.astype(float) for a in (q, k, v, x)), w, b)).max() > 1e-2
 
 
-def test_open_gates_are_no_encoding():
-    scheme, params = made("fox")
-    q, k, v, x = tokens(6)
-    np.testing.assert_allclose(
-        attend(scheme, constant(params, 40.0), q, k, v, x), attend(*made("nope"), q, k, v), atol=1e-6
-    )
-
-
-def test_a_token_sees_itself_undiminished_and_its_own_gate_counts_only_for_what_comes_after():
-    scheme, params = strong()
-    q, k, v, x = tokens(5)
-    shut = {"layer": {}, "heads": {"w": params["heads"]["w"] * 0, "b": jnp.full(4, -60.0)}}
-    np.testing.assert_allclose(attend(scheme, shut, q, k, v, x), v, atol=1e-6)
-    changed = np.copy(x)
-    changed[0] += 1
-    np.testing.assert_allclose(
-        attend(scheme, params, q, k, v, changed), attend(scheme, params, q, k, v, x), atol=1e-6
-    )  # nothing stands before the first token for its gate to forget
-
-
 @pytest.mark.parametrize("segments", [[1, 1, 1, 2, 2, 2, 2, 3], [5, 5, 4, 4, 4, 4, 7, 7]])
 def test_the_sum_restarts_with_each_document_exactly(segments):
     scheme, params = strong()
@@ -138,22 +118,6 @@ def test_a_forgotten_restart_would_be_noticed(monkeypatch):
         test_the_sum_restarts_with_each_document_exactly([1, 1, 1, 2, 2, 2, 2, 3])
 
 
-def test_shared_keys_of_grouped_queries_get_the_gates_of_each_query_head():
-    scheme, params = strong()
-    q, k, v, x = tokens(6)
-    few = [a[:, :2] for a in (k, v)]
-    many = [np.repeat(a, 2, 1) for a in few]
-    np.testing.assert_allclose(attend(scheme, params, q, *few, x), attend(scheme, params, q, *many, x), atol=1e-6)
-
-
-def test_a_window_narrows_what_is_seen_and_leaves_the_gates():
-    scheme, params = strong()
-    q, k, v, x = tokens(7)
-    narrow = attend(scheme, params, q, k, v, x, mask=posenc.Window(2, 0))
-    last = attend(scheme, params, q[-1:], k, v, x[-1:], key_x=x, query_start=6, mask=posenc.Window(2, 0))
-    np.testing.assert_allclose(narrow[-1:], last, atol=1e-6)
-
-
 def test_it_is_refused_where_the_future_is_seen_and_without_features():
     scheme, params = made("fox")
     q, k, v, x = tokens(4)
@@ -170,12 +134,3 @@ def test_the_scores_of_masked_keys_are_finite_and_gates_start_half_open():
     assert w.shape == (8, 256) and abs(w.std() / 0.02 - 1) < 0.05 and (params["heads"]["b"] == 0).all()
     c, _ = located(*strong(), np.full((6, 6), 1e4, np.float32))
     assert np.isfinite(c).all()
-
-
-def test_in_half_precision_gates_add_up_in_float32():
-    scheme, params = strong()
-    x = jnp.asarray(tokens(400)[3], jnp.bfloat16)
-    c, _ = located(scheme, params, x)
-    exact, _ = located(scheme, params, x.astype(jnp.float32))
-    assert c.dtype == jnp.float32
-    np.testing.assert_allclose(c, exact, rtol=1e-5)

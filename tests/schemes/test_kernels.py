@@ -7,10 +7,7 @@ import pytest
 
 import posenc
 from posenc.schemes import kerple
-from posenc.schemes.alibi import slope
-from tests.golden.adapters.attention import Given
 from tests.golden.through import bias as through_bias
-from tests.golden.through import scores
 from tests.schemes.helpers import DIMS, attend, bias, made, tokens
 
 PLACES = np.array([0, 1, 2, 5, 9, 30])
@@ -28,23 +25,6 @@ def traced_bias(scheme, params, places):
 def set_heads(params, **values):
     heads = {n: jnp.broadcast_to(jnp.asarray(values[n], jnp.float32), (DIMS.heads,)) for n in values}
     return params | {"heads": params["heads"] | heads}
-
-
-@pytest.mark.parametrize("text", ["kerple", "kerple(kernel='power')"])
-def test_kerple_is_nothing_at_distance_0_and_falls_from_there(text):
-    b = bias(*made(text), PLACES)
-    assert (np.diagonal(b, 0, 1, 2) == 0).all() and (np.diff(b[:, 0], axis=-1) < 0).all()
-    np.testing.assert_array_equal(b, b.swapaxes(1, 2))
-    np.testing.assert_array_equal(bias(*made(text), PLACES + 100000), b)
-
-
-def test_kerple_with_the_exponent_1_is_alibi():
-    scheme, params = made("kerple(kernel='power')")
-    m = np.asarray(slope(jnp.arange(DIMS.heads), DIMS.heads))
-    ours = bias(scheme, set_heads(params, r1=np.maximum(m, 0.01), r2=1.0), PLACES)
-    np.testing.assert_allclose(
-        ours, np.maximum(m, 0.01)[:, None, None] / m[:, None, None] * bias(*made("alibi"), PLACES)
-    )
 
 
 @pytest.mark.parametrize("name", ["r1", "r2"])
@@ -91,19 +71,6 @@ def test_the_weight_kernel_multiplies_so_it_reads_positions():
     assert posenc.parse("kerple(weight=True)").reads == "positions"
 
 
-def test_without_a_bias_kerple_only_multiplies():
-    """exp(-w1 d^w2) s: nothing is added, distance 0 keeps the score, and the bias is all that the power form adds."""
-    whole, params = made("kerple(kernel='power', weight=True)")
-    alone = posenc.parse("kerple(kernel='none', weight=True)")
-    q, k, _, _ = tokens(len(PLACES))
-    where = {"positions": PLACES, "key_positions": PLACES}
-    plain, weighed, both = (np.asarray(scores(s, params, q, k, **where)) for s in (posenc.parse("nope"), alone, whole))
-    np.testing.assert_array_equal(np.diagonal(weighed, 0, 1, 2), np.diagonal(plain, 0, 1, 2))
-    np.testing.assert_array_equal(bias(alone, params, PLACES), 0)
-    np.testing.assert_allclose(both - weighed, bias(whole, params, PLACES), atol=1e-5)
-    assert (np.abs(weighed) <= np.abs(plain)).all() and (weighed * plain >= 0).all()
-
-
 @pytest.mark.parametrize(
     ("text", "most"),
     [
@@ -118,18 +85,6 @@ def test_kerple_starts_uniform_between_nothing_and_the_bounds_of_its_authors(tex
     for name, top in most.items():
         u = np.asarray(params[name])
         assert u.shape == (4096,) and 0 <= u.min() and u.max() <= top and abs(u.mean() - top / 2) < 0.03 * top
-
-
-def test_fire_knows_distance_alone_before_its_threshold_and_not_after():
-    scheme, params = made("fire(threshold=40.0)")
-    np.testing.assert_allclose(bias(scheme, params, PLACES + 5), bias(scheme, params, PLACES), atol=1e-6)
-    beyond = bias(scheme, params, PLACES + 500) - bias(scheme, params, PLACES)
-    assert (np.abs(beyond[:, 5, 0]) > 1e-3).all()
-
-
-def test_the_value_of_fire_at_distance_0_is_the_same_for_every_query():
-    b = np.diagonal(bias(*made("fire(threshold=3.0)"), PLACES), 0, 1, 2)
-    np.testing.assert_array_equal(b, np.repeat(b[:, :1], len(PLACES), 1))
 
 
 def test_fire_takes_its_threshold_from_the_model_and_starts_with_what_it_declares():
@@ -165,16 +120,6 @@ def test_where_the_query_stands_at_the_threshold_the_slope_of_fire_lies_between_
     assert below == 0 != above and min(below, above) <= tie <= max(below, above)
 
 
-def test_towards_the_future_fire_takes_the_farther_of_the_two():
-    one, both = (made(f"fire(threshold=1.0, bidirectional={b})") for b in (False, True))
-    assert all((a == b).all() for a, b in zip(*map(jax.tree.leaves, (one[1], both[1])), strict=True))
-    past = np.tri(len(PLACES), dtype=bool)
-    causal, full = bias(*one, PLACES), bias(*both, PLACES)
-    np.testing.assert_allclose(causal[:, past], full[:, past], atol=1e-6)
-    np.testing.assert_allclose(full, full.swapaxes(1, 2), atol=1e-6)
-    assert np.isfinite(causal).all() and not np.allclose(causal, full)
-
-
 def test_sandwich_is_largest_where_a_token_meets_itself_and_the_same_both_ways():
     b = bias(*made("sandwich"), PLACES)
     np.testing.assert_array_equal(b, b.swapaxes(1, 2))
@@ -191,14 +136,6 @@ def test_every_frequency_of_sandwich_counts_and_so_does_where_they_start():
     np.testing.assert_allclose(wide[3], turn[:4].sum(0) / 8, atol=1e-6)
     np.testing.assert_allclose(first[3], turn[1:].sum(0) / 8, atol=1e-6)
     assert not np.allclose(wide, narrow)
-
-
-@pytest.mark.parametrize("text", ["kerple", "kerple(kernel='power')", "fire", "sandwich"])
-def test_a_bias_is_the_same_given_as_an_array(text):
-    scheme, params = made(text)
-    q, k, v, _ = tokens(6)
-    given = {"layer": {}, "heads": {"bias": bias(scheme, params, np.arange(6, dtype=np.int32))}}
-    np.testing.assert_allclose(attend(scheme, params, q, k, v), attend(Given(), given, q, k, v), atol=1e-6)
 
 
 @pytest.mark.parametrize(

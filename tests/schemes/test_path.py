@@ -10,39 +10,6 @@ from tests.golden.contextual import sides
 from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
-def with_params(text, **heads):
-    """A scheme with some of its parameters replaced by a number, or by one array for every head."""
-    scheme, params = made(text)
-    put = {
-        name: jnp.broadcast_to(jnp.asarray(a, jnp.float32), params["heads"][name].shape) for name, a in heads.items()
-    }
-    return scheme, params | {"heads": params["heads"] | put}
-
-
-@pytest.mark.ci
-def test_without_strength_it_is_no_encoding():
-    scheme, params = with_params("path", beta=0.0, beta_bias=-60.0)
-    q, k, v, x = tokens(7)
-    np.testing.assert_allclose(attend(scheme, params, q, k, v, x), attend(*made("nope"), q, k, v), atol=1e-6)
-
-
-@pytest.mark.parametrize(("logit", "factor"), [(60.0, -1.0), (0.0, 0.0), (-np.log(3), 0.5)])
-def test_when_all_tokens_choose_one_feature_each_step_multiplies_it(logit, factor):
-    """β = 2 reflects, β = 1 projects, β = 1/2 halves."""
-    scheme, params = with_params("path(rank=6, kernel=1, activation='none')", conv=1.0, beta=0.0, beta_bias=logit)
-    params["layer"]["down"] = jnp.eye(6)
-    params["heads"]["up"] = jnp.zeros_like(params["heads"]["up"]).at[:, 2, 0].set(1)
-    q, k, v, x = tokens(7)
-    x[:, 0] = 1e3  # so that its length, and not the number that keeps a division finite, is what it is divided by
-    steps = np.arange(7)[:, None] - np.arange(7)[None, :]
-    s = np.einsum("qhd,khd->hqkd", q, k)
-    s[..., 2] *= np.where(steps > 0, float(factor) ** np.maximum(steps, 0), 1)
-    s = np.where(steps >= 0, s.sum(-1) / 2, -np.inf)
-    e = np.exp(s - s.max(-1, keepdims=True))
-    expected = np.einsum("hqk,khd->qhd", e / e.sum(-1, keepdims=True), v)
-    np.testing.assert_allclose(attend(scheme, params, q, k, v, x), expected, atol=2e-6)
-
-
 @pytest.mark.ci
 def test_directions_are_of_length_one_and_strengths_between_nothing_and_two():
     scheme, params = made("path")
@@ -60,25 +27,6 @@ def test_features_of_nothing_have_a_finite_gradient():
     run = lambda p, x: posenc.attend(scheme, p, q, k, v, x=x).sum()  # noqa: E731
     back = jax.jit(jax.grad(run, (0, 1)))(params, np.zeros_like(x))
     assert all(np.isfinite(a).all() for a in jax.tree.leaves(back))
-
-
-def test_the_token_of_the_key_has_no_say_and_the_querys_own_has():
-    scheme, params = made("path(kernel=1)")
-    q, k, v, x = tokens(5)
-    out = attend(scheme, params, q, k, v, x)
-    first, last = np.copy(x), np.copy(x)
-    first[0] += 1  # nothing stands before the first token
-    last[4] += 1
-    np.testing.assert_array_equal(attend(scheme, params, q, k, v, first), out)
-    moved = np.abs(attend(scheme, params, q, k, v, last) - out).max((1, 2))
-    assert (moved[:4] == 0).all() and moved[4] > 1e-4
-
-
-def test_positions_are_not_looked_at():
-    scheme, params = made("path")
-    q, k, v, x = tokens(6)
-    out = attend(scheme, params, q, k, v, x)
-    np.testing.assert_array_equal(attend(scheme, params, q, k, v, x, positions=np.arange(6)[::-1] * 7), out)
 
 
 def test_a_forget_gate_that_is_not_scaled_is_fox_added():
@@ -114,14 +62,6 @@ def test_long_paths_of_reflections_are_as_exact_as_short_ones(x64):
     far = run(jax.tree.map(lambda a: a.astype(jnp.float64), params), *exact)
     near = run(jax.tree.map(lambda a: a.astype(jnp.float32), params), *single)
     np.testing.assert_allclose(near, far, atol=2e-5)
-
-
-def test_heads_that_share_keys_have_paths_of_their_own():
-    scheme, params = made("path")
-    q, k, v, x = tokens(6)
-    few = [a[:, :2] for a in (k, v)]
-    many = [np.repeat(a, 2, 1) for a in few]
-    np.testing.assert_allclose(attend(scheme, params, q, *few, x), attend(scheme, params, q, *many, x), atol=1e-6)
 
 
 def test_it_is_alone_with_query_and_key_and_comes_first():

@@ -9,7 +9,7 @@ import posenc
 from posenc import Dims
 from posenc.numerics import scaling
 from posenc.numerics.rotation import frequencies
-from tests.golden.spectrum import circle, spectrum
+from tests.golden.spectrum import spectrum
 
 DIMS = Dims(width=8, heads=1, head=8, trained=32)
 NONE = {"layer": {}, "heads": {}}
@@ -74,20 +74,6 @@ def test_the_base_follows_the_length_by_the_rule_of_its_authors():
     assert (np.diff(found) < 0).all()
 
 
-@pytest.mark.parametrize(("rule", "static"), [("linear", "pi"), ("by_parts", "by_parts"), ("yarn", "yarn")])
-def test_at_one_length_it_is_the_scheme_of_that_factor(rule, static):
-    settings = ", base=50.0" + (", original=32" if static != "pi" else "")
-    ours = spectrum(made(f"dynamic_ntk(rule='{rule}', original=32, base=50.0)"), 8, 96)
-    theirs = spectrum(made(f"{static}(factor=3.0{settings})"), 8)
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
-
-
-def test_ntk_by_the_length_alone_is_ntk_of_that_factor():
-    ours = spectrum(made("dynamic_ntk(original=32)"), 8, 96)[0]
-    np.testing.assert_allclose(ours, spectrum(made("ntk(factor=3.0)"), 8)[0], rtol=1e-12)
-
-
 @pytest.mark.parametrize("text", [*BOTH, "ssmax + dynamic_ntk(rule='yarn', original=4)"])
 def test_a_cache_turns_all_keys_anew(text):
     """R-3 and R-8: keys turned while the text was short have other frequencies than those to come, and a prompt in
@@ -105,36 +91,6 @@ def test_a_cache_turns_all_keys_anew(text):
     np.testing.assert_array_equal(cache.k[0, 0], k[:, 0], "keys are stored as they were given")
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("text", BOTH)
-def test_the_farthest_position_so_far_is_the_length_in_a_cache_too(text):
-    """Positions in no order: a token that is told a small one stands in a long text all the same."""
-    scheme, (q, k, v) = made(text), tokens(6)
-    where = np.array([2, 9, 1, 0, 3, 5], np.int32)
-    cache = posenc.Cache.empty(scheme, NONE, DIMS, batch=1, capacity=6, dtype=jnp.float32)
-    for n in range(6):
-        one = [a[None, n : n + 1] for a in (q, k, v)]
-        out, cache = _attend(scheme, NONE, *one, positions=where[n : n + 1], cache=cache)
-        whole = attend(scheme, *(a[: n + 1] for a in (q, k, v)), positions=where[: n + 1])
-        np.testing.assert_allclose(out[0, 0], whole[n], atol=1e-6)
-
-
-@pytest.mark.ci
-def test_each_row_of_a_cache_grows_on_its_own():
-    """A short text beside a long one, and padding on the left: Hugging Face's takes the longest for all."""
-    scheme, (q, k, v) = made("dynamic_ntk(original=4)"), tokens(9)
-    segments = np.array([[1] * 9, [0] * 5 + [1] * 4, [1] * 4 + [2] * 5], np.int32)
-    cache = posenc.Cache.empty(scheme, NONE, DIMS, batch=3, capacity=9, dtype=jnp.float32)
-    for part in (slice(6), slice(6, 9)):
-        given = [np.stack([a[part]] * 3) for a in (q, k, v)]
-        where = np.maximum(np.arange(9) - [[0], [5], [0]], 0).astype(np.int32)
-        where[2, 4:] -= 4
-        out, cache = _attend(scheme, NONE, *given, cache=cache, segments=segments[:, part], positions=where[:, part])
-    for row, first in enumerate((0, 5, 4)):
-        alone = attend(scheme, *(a[first:] for a in (q, k, v)))
-        np.testing.assert_allclose(out[row], alone[-3:], atol=1e-6)
-
-
 @pytest.mark.parametrize("text", BOTH)
 def test_what_would_have_to_be_read_again_has_no_cache_and_a_ring_forgets_the_length(text):
     def refused(match, scheme, **about):
@@ -150,29 +106,6 @@ def test_long_factors_alone_have_a_cache():
     scheme = made("longrope(switch='never')")
     assert not scheme.limits
     posenc.Cache.empty(scheme, NONE, DIMS, batch=1, capacity=8, dtype=jnp.float32)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("text", BOTH)
-def test_each_document_has_a_length_of_its_own(text):
-    """Hugging Face takes the longest of the batch: there a long neighbour changes a short text."""
-    scheme, (q, k, v) = made(text), tokens(9)
-    packed = attend(scheme, q, k, v, segments=np.array([1, 1, 1, 2, 2, 2, 2, 2, 2]))
-    np.testing.assert_allclose(packed[:3], attend(scheme, q[:3], k[:3], v[:3]), atol=1e-6)
-    np.testing.assert_allclose(packed[3:], attend(scheme, q[3:], k[3:], v[3:]), atol=1e-6)
-    batch = attend(scheme, *(np.stack([a, a]) for a in (q, k, v)), positions=np.stack([np.arange(9), np.zeros(9, int)]))
-    np.testing.assert_allclose(batch[0], attend(scheme, q, k, v), atol=1e-6)
-
-
-@pytest.mark.parametrize("text", [*BOTH, "alibi + dynamic_ntk(original=4)"])
-def test_queries_that_are_some_of_the_keys_know_how_long_these_are(text):
-    scheme, (q, k, v) = made(text), tokens(9)
-    params = (NONE, NONE) if "+" in text else NONE
-    run = jax.jit(posenc.attend, static_argnums=0)
-    whole = run(scheme, params, q, k, v)
-    for start in (0, 2, 5):
-        part = run(scheme, params, q[start : start + 4], k, v, query_start=start)
-        np.testing.assert_allclose(part, whole[start : start + 4], atol=1e-6)
 
 
 @pytest.mark.parametrize("text", BOTH)
@@ -211,33 +144,6 @@ def test_open_factors_are_none_for_short_texts_and_interpolation_for_long_ones()
     for length, text in ((32, "rope"), (33, "pi")):
         q, k, v = tokens(length)
         np.testing.assert_allclose(attend(made(flat), q, k, v), attend(made(text), q, k, v), atol=1e-6)
-
-
-def test_gradual_factors_grow_from_rope_to_the_long_ones():
-    scheme, plain = made(f"longrope(long={LONG}, original=32, switch='gradual')"), frequencies(8, 10000.0)
-    for length, way in ((20, 0), (32, 0), (80, 0.5), (128, 1)):
-        np.testing.assert_allclose(
-            spectrum(scheme, 8, length)[0], plain / (1 + (np.array(LONG) - 1) * way), rtol=1e-12, err_msg=str(length)
-        )
-
-
-def test_the_first_positions_keep_the_angles_and_sizes_of_rope():
-    places = np.arange(6)
-    ours = circle(made(f"longrope(long={LONG}, original=32, switch='never', start=3)"), places, 8)
-    for a, first, rest in zip(
-        ours,
-        circle(made("rope"), places, 8),
-        circle(made(f"longrope(long={LONG}, original=32, switch='never')"), places, 8),
-        strict=True,
-    ):
-        np.testing.assert_allclose(a[:3], first[:3], atol=1e-7)
-        np.testing.assert_allclose(a[3:], rest[3:], atol=1e-7)
-
-
-def test_a_magnitude_is_its_authors_or_yarns_or_a_number():
-    for said, m in (("'su'", np.sqrt(1 + np.log(4) / np.log(32))), ("'yarn'", 0.1 * np.log(4) + 1), ("1.2", 1.2)):
-        size = spectrum(made(f"longrope(original=32, magnitude={said})"), 8, 9)[1]
-        np.testing.assert_allclose(size, m, rtol=1e-12)
 
 
 def test_the_original_length_is_the_one_trained_on_unless_given():

@@ -94,22 +94,6 @@ def test_a_temperature_stands_before_what_it_scales(text):
     assert np.abs(together - attend(text)).max() > 1e-2 and np.abs(together - attend("rope")).max() > 1e-3
 
 
-def test_temperatures_multiply():
-    q, position = jnp.ones((2, 4)), jnp.array([63, 100])
-    chain = posenc.parse("log_n(trained=8) + llama4(strength=0.5, floor=3)")
-    ours = chain.query(({}, {}), q, (position, position))[0][:, 0]
-    np.testing.assert_allclose(
-        ours, factor("log_n(trained=8)", position) * factor("llama4(0.5, 3)", position), rtol=1e-6
-    )
-
-
-def test_factors_are_float32_in_a_bfloat16_model():
-    q = jnp.ones((1, 4), jnp.bfloat16)
-    ours = posenc.parse("log_n(trained=8)").query({}, q, jnp.array([100000]))[0]
-    assert ours.dtype == jnp.bfloat16
-    np.testing.assert_allclose(float(ours[0, 0]), np.log(100001) / np.log(8), rtol=2**-8)
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -9,9 +9,7 @@ import pytest
 
 import posenc
 from posenc import Dims
-from posenc.schemes import fope as fope_module
 from tests.oracles import fope as fope_oracle
-from tests.oracles import vo_rope as vo_oracle
 from tests.schemes.helpers import attend, made, tokens
 
 DIMS = Dims(width=16, heads=4, head=4, trained=16)
@@ -24,26 +22,6 @@ def hook(scheme, side, p, x, positions):
 
 
 # Values
-
-
-def test_a_value_says_how_far_away_it_was():
-    """A query that sees one key receives its value turned by the distance, and its own value as it is."""
-    scheme, p = made("vo_rope", DIMS)
-    q, k, v, _ = tokens(2)
-    window = posenc.Window(0, 0)
-    np.testing.assert_allclose(attend(scheme, p, q, k, v, mask=window), v, atol=1e-6)
-    places = np.array([0, 9])
-    last = attend(scheme, p, q[1:], k[:1], v[:1], positions=places[1:], key_positions=places[:1], query_start=1)
-    theirs = [vo_oracle.turned(scheme, one, -9) for one in v[0]]
-    np.testing.assert_allclose(last[0], theirs, atol=1e-5)
-
-
-def test_shifting_all_positions_changes_no_output():
-    scheme, p = made("vo_rope", DIMS)
-    q, k, v, _ = tokens(6)
-    near, far = (attend(scheme, p, q, k, v, positions=np.arange(6) + at) for at in (0, 100000))
-    np.testing.assert_allclose(far, near, atol=1e-5)
-    assert np.abs(near - attend(*made("rope", DIMS), q, k, v)).max() > 1e-2
 
 
 def test_queries_and_keys_are_left_to_others_where_told_so():
@@ -72,15 +50,6 @@ def polar(delta, q, k, positions):
     scheme = posenc.parse("pope")
     p = {"delta": jnp.asarray(delta)}
     return hook(scheme, "query", p, q, positions) @ hook(scheme, "key", p, k, positions).T
-
-
-def test_content_is_a_length_and_never_an_angle():
-    """Where positions are equal and δ is 0 scores are sums of products of lengths, so they are above 0."""
-    q, k = np.random.default_rng(0).normal(size=(2, 5, 4)).astype(np.float32) * 3
-    s = polar(np.zeros(4, np.float32), q, k, np.full(5, 7))
-    np.testing.assert_allclose(s, np.logaddexp(q, 0) @ np.logaddexp(k, 0).T, rtol=1e-5)
-    assert (s > 0).all()
-    assert (polar(np.full(4, -np.pi, np.float32), q, k, np.full(5, 7)) < 0).all()
 
 
 def test_the_angle_of_a_key_stays_within_a_turn_and_learns_only_there():
@@ -213,15 +182,6 @@ def test_series_without_a_meaning_are_refused(text, why):
         posenc.parse(text)
 
 
-def test_sines_in_the_place_of_cosines_would_be_noticed(monkeypatch):
-    right = fope_module.turn
-    monkeypatch.setattr(fope_module, "turn", lambda x, cos, sin, layout: right(x, sin, cos, layout))
-    hook.clear_cache()  # a compiled program would not know
-    with pytest.raises(AssertionError):
-        test_every_pair_is_multiplied_by_its_series("as_described", "")
-    hook.clear_cache()
-
-
 # Words
 
 
@@ -229,15 +189,6 @@ def words(text="complex_order", width=8):
     dims = Dims(width, 1, width, 16)
     scheme = posenc.bind(posenc.parse(text), dims)
     return scheme, jax.jit(lambda key: posenc.init(scheme, key, dims))(jax.random.key(0))
-
-
-def test_a_turn_keeps_the_length_of_every_complex_dimension():
-    scheme, p = words()
-    x = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32)
-    y = np.asarray(posenc.embed(scheme, p, x))
-    np.testing.assert_allclose(np.hypot(y[:, :4], y[:, 4:]), np.hypot(x[:, :4], x[:, 4:]), rtol=1e-5)
-    np.testing.assert_array_equal(y[0], x[0])
-    assert np.abs(y - x).max() > 0.1
 
 
 def test_each_word_has_frequencies_of_its_own_where_their_number_is_given():
@@ -296,19 +247,6 @@ def test_phases_start_as_steps_of_the_released_gate():
     scheme, p = made("grape_m")
     c = phases(scheme, p, tokens(5)[3])
     np.testing.assert_allclose(c, 0.39372 * np.arange(5), atol=1e-4)
-
-
-def test_a_token_adds_to_the_phases_after_it_alone_and_documents_start_anew():
-    scheme, p = made("grape_m")
-    p = p | {"layer": p["layer"] | {"w": jnp.asarray(np.random.default_rng(0).normal(size=6) * 20, jnp.float32)}}
-    x = tokens(7)[3]
-    changed = np.copy(x)
-    changed[3] += 1
-    moved = np.abs(phases(scheme, p, changed) - phases(scheme, p, x)) > 1e-4
-    np.testing.assert_array_equal(moved, np.arange(7) > 3)
-    packed = phases(scheme, p, x, [1, 1, 1, 0, 2, 2, 2])
-    np.testing.assert_allclose(packed[:3], phases(scheme, p, x[:3]), atol=1e-6)
-    np.testing.assert_allclose(packed[4:], phases(scheme, p, x[4:]), atol=1e-6)
 
 
 def test_phases_and_frequencies_belong_to_the_layer_or_to_heads_as_told():
