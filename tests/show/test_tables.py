@@ -261,8 +261,8 @@ def test_no_result_is_a_table_without_numbers():
 
 
 def test_an_unknown_format_says_which_there_are():
-    with pytest.raises(ValueError, match="called 'html'; use text, csv, md, latex, json"):
-        tables.table(results(), "html")
+    with pytest.raises(ValueError, match="called 'xml'; use text, csv, md, latex, html, json"):
+        tables.table(results(), "xml")
 
 
 def test_control_characters_do_not_reach_the_terminal():

@@ -74,7 +74,7 @@ class Compare:
                 rows = [dataclasses.asdict(row) for row in beside]
                 say_json({"control": self.first, "schemes": rows, "notes": notes})
             else:
-                say("\n".join([_ranked(beside), *notes]))
+                say("\n".join([ranked(beside), *notes]))
         else:
             from posenc.lab.results.statistics import compare
 
@@ -167,7 +167,7 @@ def _least(comparisons: tuple[Comparison, ...]) -> list[str]:
     return [f"{line}; use {ENOUGH} seeds, with which it is {least_p(ENOUGH):.1g}."]
 
 
-def _ranked(beside: tuple[Against, ...]) -> str:
+def ranked(beside: tuple[Against, ...]) -> str:
     """A line for each scheme, the control first."""
     from posenc.lab.results.control import TASKS
 

@@ -29,8 +29,8 @@ class Tabulate:
 
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
-    format: Literal["text", "csv", "md", "latex", "json"] = "text"
-    """text for reading, the others for programs and papers."""
+    format: Literal["text", "csv", "md", "latex", "html", "json"] = "text"
+    """text for reading, the others for programs, papers and pages."""
     json: Flag = False
     """The same as --format json."""
     only: Settings = ()

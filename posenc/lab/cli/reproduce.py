@@ -65,7 +65,7 @@ class Reproduce:
             return 0
         files = committed.files()
         stems = {_stem(name, files): None for name in self.name} or dict.fromkeys(files)
-        reports = [_report(experiment, results) for experiment, results in _read(files, stems)]
+        reports = [reproduced(experiment, results) for experiment, results in _read(files, stems)]
         if self.floors:
             _floors(at_floor([(r.experiment.published, r.results) for r in reports]), self.json)
             return 0
@@ -115,7 +115,8 @@ def _read(files: dict[str, Path], stems: dict[str, None]) -> list[tuple[Experime
     return pairs
 
 
-def _report(experiment: Experiment, results: Results | None) -> Reproduced:
+def reproduced(experiment: Experiment, results: Results | None) -> Reproduced:
+    """What became of the claims of an experiment, by its committed results."""
     evidence = None if results is None else Evidence(results)
     ranks = () if evidence is None else rank_correlations(experiment.published, evidence)
     reproductions = findings(experiment.published, evidence, experiment.header.attempted)

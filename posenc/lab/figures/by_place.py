@@ -12,7 +12,7 @@ from posenc.lab.figures.curves import at_chosen_rates, guess
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.results.excess import excess, octaves, window_excess
 from posenc.lab.results.floors import floors_by_place
-from posenc.lab.results.rates import seed_values
+from posenc.lab.results.rates import seed_names, seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.store.records import LOSSES, NATS, PARTS
 from posenc.lab.store.schema import TaskRecord
@@ -29,9 +29,13 @@ def place_curve(results: Results) -> Drawing:
     Diverged runs are left out, since they have no hits. Raises `ValueError` for records without hits, or losses, by
     place.
     """
+    return panels(results, place_panels(results), more=without_places(results))
+
+
+def without_places(results: Results) -> str:
+    """The tasks whose hits by place are not known, in a sentence; empty where there is none."""
     left = sorted({record.task.label for record in results.records} - {task for task, _ in _longest(results)})
-    more = f"No hits by place are known of {listed(left)}." if left else ""
-    return panels(results, place_panels(results), more=more)
+    return f"No hits by place are known of {listed(left)}." if left else ""
 
 
 def place_panels(results: Results) -> list[Panel]:
@@ -64,7 +68,8 @@ def place_panels(results: Results) -> list[Panel]:
         inside = (0, first[key] - 1) if first[key] else None
         title, what = f"{words.title(task)}, size {longest[key]}", metric_named(metric) if unit else "accuracy"
         fields = (f"{what} at this place", title, words.code(task), floors, inside)
-        shown.append(Panel(points, "place in the text", *fields, log=False, falling=unit is not None))
+        seeds = {label: seed_names(of) for label, of in runs.items()}
+        shown.append(Panel(points, "place in the text", *fields, log=False, falling=unit is not None, seeds=seeds))
     return shown
 
 

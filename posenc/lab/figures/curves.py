@@ -15,7 +15,7 @@ from posenc.lab.figures.across import panels
 from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.figures.rows import Dots, rows
-from posenc.lab.results.rates import seed_values
+from posenc.lab.results.rates import seed_names, seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.store.records import LOSSES
@@ -28,19 +28,24 @@ SAID = "Records hold the loss of training batches, and no accuracy along trainin
 
 def curves(results: Results) -> Drawing:
     """The loss along training, one panel per task and training range."""
+    return replace(panels(results, curve_panels(results), more=SAID), rows=files.curves(results))
+
+
+def curve_panels(results: Results) -> list[Panel]:
+    """Its panels. Raises `ValueError` for records without losses along training."""
     by_task: dict[tuple, dict[str, dict[int, dict]]] = {}
     for task, label, trial in at_chosen_rates(results):
         for step, loss in _curve(trial):
             at = by_task.setdefault((task.label, task.trained), {}).setdefault(label, {})
             at.setdefault(step, {})[trial.knobs.lr, trial.knobs.seed] = loss
     _refuse(results, by_task)
-    words = results.words
-    shown = [
-        Panel(points, "steps of training", "loss", words.title(task), words.code(task), log=False, falling=True)
-        for (task, _), runs in sorted(by_task.items())
-        for points in [{label: seed_values(of) for label, of in runs.items()}]
-    ]
-    return replace(panels(results, shown, more=SAID), rows=files.curves(results))
+    words, shown = results.words, []
+    for (task, _), runs in sorted(by_task.items()):
+        points = {label: seed_values(of) for label, of in runs.items()}
+        seeds = {label: seed_names(of) for label, of in runs.items()}
+        head = ("steps of training", "loss", words.title(task), words.code(task))
+        shown.append(Panel(points, *head, log=False, falling=True, seeds=seeds))
+    return shown
 
 
 def steps(results: Results) -> Drawing:

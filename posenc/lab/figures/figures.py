@@ -47,13 +47,26 @@ def length(
     alike. With `each`, every run is a line. `ends` are those of the axis of some tasks.
     """
     results = results if metric is None else results.by(metric)
+    task_panels = length_panels(results, largest, differing=differing, each=each, ends=ends)
+    return panels(results, task_panels, claimed=not any(panel.falling for panel in task_panels))
+
+
+def length_panels(
+    results: Results,
+    largest: int | None = None,
+    *,
+    differing: bool = False,
+    each: bool = False,
+    ends: Mapping[str, tuple[float, float]] | None = None,
+) -> list[Panel]:
+    """Its panels."""
     table_cells, tasks = shown(results), results.tasks()
     task_panels = []
     for task, trained in sorted({(c.task, c.trained) for c in table_cells}, key=lambda key: _order(results, key)):
         group = [c for c in table_cells if (c.task, c.trained) == (task, trained)]
         panel = _size_panel(results, tasks[task], group, _sizes(group, largest, differing))
         task_panels.append(replace(panel, each=each, ends=(ends or {}).get(task, (0.0, 1.0))))
-    return panels(results, task_panels, claimed=not any(panel.falling for panel in task_panels))
+    return task_panels
 
 
 def _sizes(group: list[TableCell], largest: int | None, differing: bool) -> list[int]:
@@ -67,12 +80,12 @@ def _sizes(group: list[TableCell], largest: int | None, differing: bool) -> list
 def _size_panel(results: Results, task: TaskRecord, group: list[TableCell], kept: list[int]) -> Panel:
     """Accuracy, or the loss, against size for some schemes on one task."""
     points = {c.scheme: {n: c.values[n] for n in kept if n in c.values} for c in group}
+    seeds = {c.scheme: {n: c.seeds[n] for n in points[c.scheme]} for c in group}
     size_floors = {n: at for n, at in floors(task).items() if n in kept}
     words, up = results.words, metric_named(task.metric)
     title, code = words.title(task.label), words.code(task.label)
-    return Panel(
-        points, words.unit(task.label), up, title, code, size_floors, group[0].trained, falling=task.metric in LOSSES
-    )
+    head = (words.unit(task.label), up, title, code, size_floors, group[0].trained)
+    return Panel(points, *head, falling=task.metric in LOSSES, seeds=seeds)
 
 
 def heat(results: Results) -> Drawing:

@@ -40,11 +40,18 @@ def caption(
 ) -> str:
     """What is drawn, the marks and floors, `more` about it and with `claimed` what it shows, the models and
     trials, the rates and the test set."""
+    lines = beginning(results, shown, names, claimed=claimed, more=more)
+    return "\n".join([*lines, *ending(results, every_rate=every_rate)])
+
+
+def beginning(
+    results: Results, shown: Sequence[Panel], names: Mapping[str, str], *, claimed: bool = False, more: str = ""
+) -> list[str]:
+    """The part of a caption that is about its figure alone."""
     lines = [_panels(shown), " ".join(filter(None, [marks(shown), below(shown, names), coded(results, names)]))]
     if claimed:
         more = f"{more} {claims.solved(results, names)} {claims.better(results, names)}".strip()
-    lines += [more] * bool(more)
-    return "\n".join([*lines, *ending(results, every_rate=every_rate)])
+    return lines + [more] * bool(more)
 
 
 def plain_caption(results: Results, more: str, names: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +61,8 @@ class Panel:
     """Whether every run is a line, without medians: runs of which some learn and some do not have no middle."""
     bars: bool = False
     """Whether spreads are bars, a little beside each other: bands of many lines would hide them."""
+    seeds: Mapping[str, Mapping[Any, Sequence[int]]] = field(default_factory=dict)
+    """Label of a line to place along x to the seeds of its values, where lines are of runs."""
 
     @property
     def places(self) -> list[Any]:

@@ -170,6 +170,24 @@ TASKS = 2
 
 def solved_seeds(results: Results) -> Drawing:
     """A row for each scheme, a column for each size, one part for each task and training range."""
+    counts = solved_counts(results)
+    text = "\n".join([f"{counts.sentence} {coded(results, counts.names)}".strip(), *ending(results)])
+    return Drawing(rows(counts.order, counts.grids, TASKS), text)
+
+
+@dataclass(frozen=True)
+class SolvedCounts:
+    """How many seeds solve each size: the rows from the top down, a grid for each task, and what they are."""
+
+    order: Sequence[str]
+    grids: Sequence[Grid]
+    sentence: str
+    names: Mapping[str, str]
+    """Label of a scheme to the name of its row."""
+
+
+def solved_counts(results: Results) -> SolvedCounts:
+    """Its numbers. Raises `ValueError` where no trial is finished."""
     cells, words = shown(results), results.words
     names = words.lines(c.scheme for c in cells)
     parts, named = [], []
@@ -185,5 +203,4 @@ def solved_seeds(results: Results) -> Drawing:
     order = [
         names[label] for label in dict.fromkeys(c.scheme for c in sorted(cells, key=lambda c: (c.family, c.scheme)))
     ]
-    text = "\n".join([f"{sentence} {coded(results, names)}".strip(), *ending(results)])
-    return Drawing(rows(order, parts, TASKS), text)
+    return SolvedCounts(order, parts, sentence, names)

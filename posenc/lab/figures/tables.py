@@ -1,4 +1,4 @@
-"""Results as text, CSV, Markdown, LaTeX or JSON. Tables hold no times, so equal results give equal bytes.
+"""Results as text, CSV, Markdown, LaTeX, HTML or JSON. Tables hold no times, so equal results give equal bytes.
 
 A row is a scheme on a task: the number of runs, its trials by outcome, its learning rate, then the median and spread
 at each size. Tasks trained and measured at the same sizes share a block.
@@ -27,6 +27,7 @@ from posenc.lab.figures.captions import (
 )
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, parts, points
+from posenc.lab.figures.html_table import html_table
 from posenc.lab.figures.style import plain
 from posenc.lab.results.learned import above_floor, hindrance
 from posenc.lab.results.losses import falling
@@ -47,9 +48,11 @@ _LATEX |= {c: f"\\{c}" for c in "&%$#_{}"}
 
 
 def table(results: Results, format: str = "text", columns: Columns = ALL) -> str:
-    """All results of a run as one text, or some of its sizes. The formats are text, csv, md, latex and json."""
+    """All results of a run as one text, or some of its sizes. The formats are text, csv, md, latex, html and
+    json."""
     writers: dict[str, Callable[[tuple[TableCell, ...], list[str], Columns], str]] = {
-        **{"text": _text, "csv": _csv, "md": _markdown, "latex": partial(_latex, results), "json": _json}
+        **{"text": _text, "csv": _csv, "md": _markdown, "latex": partial(_latex, results)},
+        **{"html": partial(html, results), "json": _json},
     }
     if format not in writers:
         raise ValueError(f"No table format is called {format!r}; use {', '.join(writers)}.")
@@ -62,8 +65,8 @@ def table(results: Results, format: str = "text", columns: Columns = ALL) -> str
     )
 
 
-def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = True) -> list[str]:
-    """Notes under a table: metric, brackets, choice of rates, outcomes, commits, and tasks that no scheme learned."""
+def reading(table_cells: tuple[TableCell, ...], spreads: bool = True) -> str:
+    """How a table is read: the metric, the brackets and the marks."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
     named |= {"last": "accuracy at the last token", "beyond": "accuracy at places beyond training"}
     named |= {unit: f"mean loss of answer tokens in {unit}, less is better" for unit in LOSSES}
@@ -74,9 +77,15 @@ def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = 
             metrics.setdefault(named.get(cell.metric, cell.metric), set()).add(plain(cell.task))
     shown = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
     beside = f"Brackets: {brackets(table_cells)}" if spreads else "Spreads are left out"
-    lines = [f"Median of runs; {'; '.join(shown) or 'no result yet'}. {beside}. * sizes trained on."]
+    line = f"Median of runs; {'; '.join(shown) or 'no result yet'}. {beside}. * sizes trained on."
     if not metrics.keys() <= {named[unit] for unit in LOSSES}:
-        lines[0] += f" {HEAD[-1]}: the largest size up to which every median is at least {HOLDS:g}."
+        line += f" {HEAD[-1]}: the largest size up to which every median is at least {HOLDS:g}."
+    return line
+
+
+def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = True) -> list[str]:
+    """Notes under a table: metric, brackets, choice of rates, outcomes, commits, and tasks that no scheme learned."""
+    lines = [reading(table_cells, spreads)]
     if choices := rate_choice_notes(table_cells):
         tried = "all rates tried and all seeds" if any(c.tuning for c in table_cells) else "all rates tried"
         lines.append(f"n counts runs at lr, {'; '.join(choices)}. The other counts are over {tried}.")
@@ -85,10 +94,17 @@ def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = 
     mixed = [f"These records are from {len(commits)} commits: {', '.join(map(plain, commits))}."]
     ended = counts(table_cells, results.unreadable)
     mixed = mixed if len(commits) > 1 else []
-    return [*lines, *_exact(table_cells), ended, *mixed, *still_falling(results), *unlearned(results, table_cells)]
+    return [
+        *lines,
+        *exact_losses(table_cells),
+        ended,
+        *mixed,
+        *still_falling(results),
+        *unlearned(results, table_cells),
+    ]
 
 
-def _exact(table_cells: tuple[TableCell, ...]) -> list[str]:
+def exact_losses(table_cells: tuple[TableCell, ...]) -> list[str]:
     """The exact losses at each size, a line for each task where they are known."""
     lines = []
     for task, exact in {cell.task: cell.exact for cell in table_cells if cell.exact}.items():
@@ -221,6 +237,12 @@ def _markdown(table_cells: tuple[TableCell, ...], notes: list[str], columns: Col
         lines = [escaped[0], marks, *escaped[1:]]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
     return "\n\n".join([*parts, "\n".join(notes).replace("* sizes", "\\* sizes")]) + "\n"
+
+
+def html(results: Results, table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns = ALL) -> str:
+    """The table as HTML, with the floors of each task and some notes."""
+    head = _head(_shows_outcomes(table_cells), columns.short)
+    return html_table(results, _blocks(table_cells, columns), head, len(HEAD), notes) + "\n"
 
 
 def _latex(results: Results, table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:

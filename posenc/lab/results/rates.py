@@ -122,7 +122,16 @@ def by_seed(runs: Mapping[tuple[float, int], float], rates: Collection[float]) -
 
 def seed_values(runs: Mapping[K, Mapping[tuple[float, int], float]]) -> dict[K, list[float]]:
     """The same of several things at once, as figures draw them: to each one value for each seed."""
-    return {key: list(by_seed(of, {rate for rate, _ in of}).values()) for key, of in runs.items()}
+    return {key: list(of.values()) for key, of in _seed_runs(runs).items()}
+
+
+def seed_names(runs: Mapping[K, Mapping[tuple[float, int], float]]) -> dict[K, list[int]]:
+    """The seeds of `seed_values`, in the same order."""
+    return {key: list(of) for key, of in _seed_runs(runs).items()}
+
+
+def _seed_runs(runs: Mapping[K, Mapping[tuple[float, int], float]]) -> dict[K, dict[int, float]]:
+    return {key: by_seed(of, {rate for rate, _ in of}) for key, of in runs.items()}
 
 
 def tuned(results: Results) -> dict[tuple[str, str], Tuned]:

@@ -1,0 +1,180 @@
+"""`posenc report`: runs as one file that opens anywhere, once, or again and again while a sweep trains."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+
+from posenc.lab.cli.options import File, Flag, Metric, Settings, Text
+from posenc.lab.cli.output import output_path, say
+from posenc.lab.cli.read import experiment_of, filter_results, report, stored
+from posenc.lab.store import disk
+
+if TYPE_CHECKING:
+    from posenc.lab.report.page import Chapter, Section
+    from posenc.lab.results.results import Results
+    from posenc.lab.spec.experiment import Experiment
+
+LARGEST = 3 * 2**20
+"""Bytes of the largest report."""
+PAUSE = 60.0
+"""Seconds between two reports of a sweep that trains."""
+
+
+@dataclass(frozen=True)
+class WriteReport:
+    """One HTML file of runs to send to somebody: question and setting, the table with its floors, figures in which each
+    run shows its seed and numbers, what diverged or failed, how rates were chosen, where the numbers come from, the
+    command that repeats them, and BibTeX. It loads nothing, opens without a network, and prints."""
+
+    run: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN")]
+    """Runs, folders, bundles, or experiments (names or files) whose records are committed."""
+    out: Annotated[File, arg(aliases=["-o"])] = "report.html"
+    """The file, NAME.html. A report that is there is written over, and no other file."""
+    control: Annotated[Text, arg(metavar="SCHEME", help_behavior_hint="")] = None
+    """Also compare each other scheme with this one, as `posenc compare RUN SCHEME` does."""
+    only: Settings = ()
+    """Only these tasks, schemes, families, seeds or rates: scheme=rope,alibi."""
+    metric: Metric = None
+    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
+    or their mean loss in nats or
+    bits. Default: as figures show it, of answers at every token those beyond training, or the last
+    where records lack them."""
+    watch: Flag = False
+    """Write it again every minute, until every trial of the run has a result."""
+
+    def __call__(self) -> int:
+        if not self.run:
+            raise ValueError("`posenc report` needs a run, its folder, a bundle or an experiment; name one or more.")
+        path = _writable(self.out or "")
+        if not self.watch:
+            disk.write(path, self._text().encode())
+            say(str(path))
+            return 0
+        folders = [_folder(run) for run in self.run]
+        while True:
+            began, ended = time.monotonic(), all(map(_ended, folders))
+            if ended or any(stored(run).records for run in self.run):
+                disk.write(path, self._text(None if ended else round(PAUSE)).encode())
+                say(str(path))
+            if ended:
+                return 0
+            time.sleep(max(1.0, PAUSE - (time.monotonic() - began)))
+
+    def _text(self, refresh: int | None = None) -> str:
+        """The file, with as much of the figures as its size allows. With `refresh`, runs without a result wait."""
+        from posenc.lab.report.page import page
+        from posenc.lab.report.sections import citations
+
+        loaded = [(run, *self._load(run)) for run in self.run]
+        finished = [(run, results, experiment) for run, results, experiment in loaded if results.records]
+        if waiting := [run for run, results, _ in loaded if not results.records and refresh is None]:
+            raise ValueError(
+                f"No trial of {waiting[0]!r} has a result yet, so there is nothing to report; train it, or see"
+                " `posenc status`."
+            )
+        schemes = {str(record.run["scheme"]): None for _, results, _ in finished for record in results.records}
+        last = [citations(list(schemes))]
+        for runs, pictures in ((True, True), (False, True), (False, False)):
+            parts = [
+                self._part(*each, prefix=f"p{k}-", runs=runs, pictures=pictures) for k, each in enumerate(finished)
+            ]
+            if len((text := page(parts, last, refresh)).encode()) <= LARGEST:
+                return text
+        raise ValueError(
+            f"A report of {', '.join(self.run)} would be larger than {LARGEST >> 20} MB even without figures; choose"
+            " tasks or schemes by --only, or report fewer runs in one file."
+        )
+
+    def _load(self, run: str) -> tuple[Results, Experiment | None]:
+        """The results of a run, by the metric requested and in the words of its experiment, where it is one."""
+        from posenc.lab.figures.figures import worded
+        from posenc.lab.spec.experiment_file import from_file
+
+        path, results = experiment_of(run), stored(run)
+        experiment = None if path is None else from_file(path, yes=True)
+        results = worded(experiment, results, self.metric) if experiment else results.shown(self.metric)
+        report(results.problems)
+        return filter_results(results, self.only), experiment
+
+    def _part(
+        self, run: str, results: Results, experiment: Experiment | None, *, prefix: str, runs: bool, pictures: bool
+    ) -> Chapter:
+        from posenc.lab.report import charts, sections
+        from posenc.lab.report.page import Chapter, Section, paragraphs
+
+        header = None if experiment is None else experiment.header
+        made, missing = charts.charts(results, prefix, runs) if pictures else ([], [charts.NONE])
+        lines, text = sections.commands(results, header.command if header else "")
+        head = [sections.question(results, header), *_claims(experiment, run), sections.table(results)]
+        figures = [Section("Figures", paragraphs(missing, "notes") or " "), *made]
+        beside = [_compared(results, self.control)] if self.control is not None else []
+        cost = header.cost if header else ""
+        ends = [sections.outcomes(results), sections.learning_rates(results)]
+        ends += [sections.origin(results, lines, text, cost)]
+        return Chapter(results.name, sections.lead(results, header), [*head, *figures, *beside, *ends])
+
+
+def _writable(text: str) -> Path:
+    """The path of the report. Raises `ValueError` unless it can be written, and holds nothing but a report of ours."""
+    from posenc.lab.report.page import is_report
+
+    path = output_path(text, "--out", (".html",))
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(
+            f"--out {text!r} cannot be written: the folder {str(path.parent)!r} is read-only; use another."
+        )
+    if path.exists() and not (path.is_file() and is_report(path)):
+        raise ValueError(
+            f"--out {text!r} exists and is no report of posenc; give another name, or move that file away."
+        )
+    return path
+
+
+def _folder(run: str) -> Path:
+    """The folder of a run that may still train. Raises `ValueError` for anything else, which does not change."""
+    folder = None if experiment_of(run) is not None else disk.find(run)
+    if folder is None or not (folder / "plan.jsonl").is_file():
+        raise ValueError(f"--watch is for runs that train, and {run!r} is no run folder; leave --watch out.")
+    return folder
+
+
+def _ended(folder: Path) -> bool:
+    from posenc.lab.results.standing import finished
+
+    return finished(folder)
+
+
+def _claims(experiment: Experiment | None, run: str) -> list[Section]:
+    """The claims of an experiment beside its committed results, and the answer in words."""
+    if experiment is None or not experiment.published:
+        return []
+    from posenc.lab.cli import claims
+    from posenc.lab.cli.reproduce import reproduced
+    from posenc.lab.report.page import Section, folded, paragraphs, rows
+    from posenc.lab.results.answer import answer
+
+    of_claims = reproduced(experiment, stored(run))
+    columns = (*claims.COLUMNS, "reason", "source")
+    lines = [[claims.row(finding)[column] for column in columns] for finding in of_claims.found]
+    sentences = [answer(of_claims.found, of_claims.evidence), claims.ranked(of_claims.ranks) if of_claims.ranks else ""]
+    legend = paragraphs(claims.LEGEND.split("\n\n"), "notes")
+    body = paragraphs(sentences) + folded(f"Each of {len(lines)} claims, and why", rows(columns, lines) + legend)
+    return [Section("What was claimed, and whether it holds here", body)]
+
+
+def _compared(results: Results, control: str) -> Section:
+    """Every other scheme beside the control."""
+    from posenc.lab.cli.compare import ranked
+    from posenc.lab.figures.profile import over
+    from posenc.lab.report.page import Section, paragraphs
+    from posenc.lab.results.control import against
+
+    beside = against(results, control)
+    sentences = [*ranked(beside).split("\n"), *over(results, beside[0].tasks[:1])]
+    return Section(f"Beside {control}", paragraphs(sentences))

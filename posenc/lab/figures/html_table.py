@@ -1,0 +1,74 @@
+"""The table of results as HTML: medians over their spreads, and the floors of each task below its schemes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from posenc.lab.figures.captions import EXACT, FLOORS
+from posenc.lab.figures.floor_lines import NAMES
+from posenc.lab.figures.style import plain
+from posenc.lab.results.floors import floors
+from posenc.lab.results.results import Results
+
+Block = tuple[list[str], list[list[str]], list[int]]
+"""Header, rows, and the number of rows of each task."""
+
+
+def html_table(results: Results, blocks: Sequence[Block], head: Sequence[int], fixed: int, notes: Sequence[str]) -> str:
+    """The tables of some blocks, each in a part of the page that scrolls by itself, and the notes as paragraphs.
+
+    `head` are the columns before the sizes that are shown, the first of them the scheme, and `fixed` how many there are
+    before the sizes. Whatever results hold is escaped.
+    """
+    names: dict[str, None] = {}
+    tables = [_table(results, block, head, fixed, names) for block in blocks]
+    each = [f"{NAMES[name]} ({words})" for name, words in (FLOORS | EXACT).items() if name in names]
+    what = [f"Floors, what guesses get that ignore the tokens or their order: {', '.join(each)}."] if each else []
+    return "\n".join([*tables, *(f"<p>{_safe(note)}</p>" for note in [*what, *notes])])
+
+
+def _table(results: Results, block: Block, head: Sequence[int], fixed: int, names: dict[str, None]) -> str:
+    """One block. The floors that it shows are added to `names`."""
+    header, rows, many = block
+    columns, sizes = [*head, *range(fixed, len(header))], header[fixed:]
+    top = "".join(f'<th scope="col">{_safe(header[k])}</th>' for k in columns)
+    bodies, start, tasks = [], 0, results.tasks()
+    for count in many:
+        group = rows[start : start + count]
+        task, start = group[0][0], start + count
+        name = _safe(results.words.coded(task))
+        title = f'<tr class="task"><th scope="rowgroup" colspan="{len(columns)}">{name}</th></tr>'
+        lines = [_row([row[k] for k in columns], len(head)) for row in group]
+        task_floors = floors(tasks[task]) if task in tasks else {}
+        lines += _floor_rows(task_floors, sizes, len(head), names)
+        bodies.append(f"<tbody>{title}{''.join(lines)}</tbody>")
+    return f'<div class="wide" tabindex="0"><table><thead><tr>{top}</tr></thead>{"".join(bodies)}</table></div>'
+
+
+def _row(cells: Sequence[str], head: int) -> str:
+    """A scheme: its name, the columns before the sizes, and each median over its spread."""
+    label, *rest = cells
+    texts = [_safe(cell) for cell in rest[: head - 1]]
+    for cell in rest[head - 1 :]:
+        median, opened, spread = cell.partition(" [")
+        texts.append(_safe(median) + (f"<small>[{_safe(spread)}</small>" if opened else ""))
+    return f'<tr><th scope="row">{_safe(label)}</th>{"".join(f"<td>{text}</td>" for text in texts)}</tr>'
+
+
+def _floor_rows(
+    task_floors: Mapping[int, Mapping[str, float]], sizes: Sequence[str], head: int, names: dict[str, None]
+) -> list[str]:
+    """A row for each floor of a task that is known at some of the sizes of a table."""
+    at, lines = [task_floors.get(int(size.rstrip("*")), {}) for size in sizes], []
+    for name in NAMES:
+        if any(name in values for values in at):
+            names[name] = None
+            cells = "".join(f"<td>{values[name]:.2f}</td>" if name in values else "<td>–</td>" for values in at)
+            label = f'<th scope="row" colspan="{head}">floor: {NAMES[name]}</th>'
+            lines.append(f'<tr class="floor">{label}{cells}</tr>')
+    return lines
+
+
+def _safe(text: str) -> str:
+    return escape(plain(text))

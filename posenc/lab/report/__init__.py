@@ -1,0 +1,1 @@
+"""The report of a run: one file that opens anywhere, for somebody who was not there."""

@@ -1,0 +1,174 @@
+"""What a report says of one run, section by section. Every number comes from where tables, captions and commands take
+theirs."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+
+from posenc.lab.figures.captions import counts, forced, metric_named, models, numbers, rates, shared, still_falling
+from posenc.lab.figures.captions import unlearned as unlearned_tasks
+from posenc.lab.figures.panels import ranged
+from posenc.lab.figures.tables import exact_losses, html, reading
+from posenc.lab.report.page import Section, block, facts, folded, paragraphs, rows
+from posenc.lab.results.results import Results
+from posenc.lab.results.statistics import TableCell, cells
+from posenc.lab.spec.experiment import Header
+from posenc.lab.store import disk
+from posenc.lab.store import folder as store
+from posenc.lab.store.schema import GroupRecord, TrialRecord
+from posenc.language.echo import plural
+
+LISTED = 30
+"""The most trials that are named; of more, their number is given."""
+OUTCOME = ("task", "scheme", "seed", "rate", "what")
+NO_COMMAND = "No command was kept with these records; each record has its settings, which `posenc export` lists."
+CALLED = {"posenc": "posenc", "commit": "commit", "python": "Python", "jax": "JAX", "flax": "Flax", "device": "machine"}
+
+
+def lead(results: Results, header: Header | None) -> str:
+    """The question in a sentence: the claim of an experiment, or what the run compares."""
+    if header is not None and header.claim:
+        return header.claim
+    schemes, tasks = ({getattr(cell, name) for cell in cells(results)} for name in ("scheme", "task"))
+    beyond = any(cell.beyond for cell in cells(results))
+    how = "how far beyond the sizes trained on does each carry" if beyond else "how much is right under each"
+    return f"Of {plural(len(schemes), 'scheme')} on {plural(len(tasks), 'task')}: {how}?"
+
+
+def question(results: Results, header: Header | None) -> Section:
+    """Where the question comes from, what was trained and evaluated, and what its author found."""
+    table_cells = cells(results)
+    parts = header or Header()
+    names = results.words.lines(dict.fromkeys(cell.scheme for cell in table_cells))
+    trained = [("task", _task(results, group)) for group in _by_task(table_cells)]
+    seeds = numbers(cell.n for cell in table_cells if cell.n)
+    steps = numbers(trial.steps for record in results.records for trial in record.trials)
+    pairs = [
+        ("source", parts.source),
+        ("setting", parts.setting),
+        *trained,
+        ("schemes", ", ".join(names.values())),
+        ("training", f"{steps} steps, {seeds} seeds of each scheme. {' '.join(models(results, table_cells))}"),
+        ("result", parts.result),
+    ]
+    return Section("Question and setting", facts(pairs))
+
+
+def table(results: Results) -> Section:
+    """Medians, spreads and floors at every size."""
+    table_cells = cells(results)
+    notes = [reading(table_cells), *exact_losses(table_cells), " ".join([*forced(table_cells), shared(results)])]
+    return Section("Results", f'<div class="notes">{html(results, table_cells, notes)}</div>')
+
+
+def outcomes(results: Results) -> Section:
+    """What diverged, what failed and why, and what was not learned."""
+    table_cells = cells(results)
+    pairs = ((record, trial) for record in (*results.records, *results.tuning) for trial in record.trials)
+    lines = [_diverged(results, *pair) for pair in pairs if pair[1].outcome == "diverged"] + _failed(results)
+    listed = rows(OUTCOME, lines[:LISTED]) if lines else ""
+    more = [f"{plural(len(lines) - LISTED, 'more trial')} ended so."] if len(lines) > LISTED else []
+    notes = [*more, *still_falling(results), *unlearned_tasks(results, table_cells), *results.problems]
+    ended = paragraphs([counts(table_cells, results.unreadable)])
+    return Section("What diverged or failed", ended + listed + paragraphs(notes))
+
+
+def learning_rates(results: Results) -> Section:
+    """How rates were chosen, and whether those that tie differ beyond training."""
+    table_cells = cells(results)
+    tried = sorted({rate for cell in table_cells for rate in cell.rates})
+    alone = f"Each scheme was trained at one learning rate, {' or '.join(f'{rate:g}' for rate in tried)}"
+    sentences = rates(table_cells, results.words)
+    if sentences and not any("differ beyond training" in sentence for sentence in sentences):
+        sentences.append("No rates that tie in validation differ beyond training.")
+    return Section("Learning rates", paragraphs(sentences or [f"{alone}; others may rank them otherwise."]))
+
+
+def origin(results: Results, commands: Sequence[str], text: str = "", cost: str = "") -> Section:
+    """Versions, commit, machine and seconds, and the commands that repeat it; `text` is the file that they read."""
+    provenance = results.provenance()
+    pairs = [(CALLED[name], ", ".join(values)) for name, values in provenance.items()]
+    pairs += [("seconds", _seconds(results) or f"not in a committed record{f'; cost: {cost}' if cost else ''}")]
+    pairs += [("trials", f"{len(results.trials())}; the digest of their ids is {store.digest(results.trials())[:16]}")]
+    body = block("\n".join(commands)) if commands else paragraphs([NO_COMMAND])
+    file = folded("The file that this reads", block(text)) if text else ""
+    return Section("Where the numbers come from, and what repeats them", facts(pairs) + body + file)
+
+
+def commands(results: Results, command: str = "") -> tuple[list[str], str]:
+    """What repeats a run, and the text of the file that it reads: the command of an experiment, or the files that a
+    run folder keeps of its sweeps."""
+    if command or results.folder is None:
+        return [command] if command else [], ""
+    files = sorted(results.folder.glob("sweep*.toml"), key=lambda path: (len(path.name), path.name))
+    again = shlex.quote(f"{results.name}-again")
+    lines = [f"posenc sweep {shlex.quote(str(path))} --name {again}" for path in files]
+    return lines, "\n".join(disk.content(path).decode("utf-8", "replace") for path in files)
+
+
+def citations(schemes: Sequence[str]) -> Section:
+    """BibTeX of all schemes, each entry once; this parses them, and imports jax."""
+    from posenc.catalog.schemes import cite
+
+    entries, unread = dict[str, None](), []
+    for scheme in schemes:
+        try:
+            entries |= dict.fromkeys(cite(scheme).split("\n\n"))
+        except ValueError:  # of a package that is not installed here, or of another version
+            unread.append(scheme)
+    lost = f"Not known here, so without an entry: {', '.join(unread)}." if unread else ""
+    title = f"BibTeX of {plural(len(schemes), 'scheme')}"
+    return Section("Sources", paragraphs([lost]) + folded(title, block("\n\n".join(entries))) if schemes else "")
+
+
+def _by_task(table_cells: Sequence[TableCell]) -> list[list[TableCell]]:
+    groups: dict[tuple, list[TableCell]] = {}
+    for cell in table_cells:
+        groups.setdefault((cell.task, cell.trained), []).append(cell)
+    return list(groups.values())
+
+
+def _task(results: Results, group: Sequence[TableCell]) -> str:
+    """What was trained and evaluated of a task, in a sentence."""
+    first, sizes = group[0], sorted({size for cell in group for size in cell.values})
+    examples = numbers(n for cell in group for n in cell.examples.values())
+    unit = results.words.unit(first.task)
+    evaluated = f", evaluated at {', '.join(map(str, sizes))} ({unit}) on {examples} examples each" if sizes else ""
+    measured = f", by {metric_named(first.metric)}" if first.metric else ""
+    return f"{results.words.coded(first.task)}, trained on {ranged(*first.trained)}{evaluated}{measured}"
+
+
+def _diverged(results: Results, record: GroupRecord, trial: TrialRecord) -> tuple[str, ...]:
+    """A trial that diverged, as a row."""
+    at = "" if trial.diverged_at is None else f" at step {trial.diverged_at} of {trial.steps}"
+    what = f"diverged{at}{', tuning' if trial.tuning else ''}"
+    return record.task.label, results.label(record, trial), str(trial.knobs.seed), f"{trial.knobs.lr:g}", what
+
+
+def _failed(results: Results) -> list[tuple[str, ...]]:
+    """Planned trials that failed, as rows, with the last line of the traceback of their group."""
+    errors = store.read_errors(results.folder) if results.folder is not None else {}
+    lines = []
+    for trial in results.unfinished:
+        if trial.outcome in store.FAILURES:
+            _, trace = errors.get(trial.group, ("", ""))
+            why = (trace.strip().splitlines() or [""])[-1][:200]
+            knobs = (str(trial.knobs.seed), f"{trial.knobs.lr:g}")
+            lines.append(
+                (trial.task, results.label(trial, trial), *knobs, f"{trial.outcome}{f': {why}' if why else ''}")
+            )
+    return lines
+
+
+def _seconds(results: Results) -> str:
+    """The seconds of each phase, over all workers, where records have them."""
+    spent: Counter[str] = Counter()
+    for record in (*results.records, *results.tuning):
+        phases = record.provenance.get("seconds")
+        for phase, seconds in phases.items() if isinstance(phases, dict) else ():
+            if type(seconds) in (int, float):
+                spent[phase] += seconds
+    each = ", ".join(f"{phase} {seconds:,.0f}" for phase, seconds in spent.items())
+    return f"{sum(spent.values()):,.0f} of all workers: {each}" if spent else ""

@@ -1,0 +1,291 @@
+"""`posenc report`: one file that says what the run holds, escapes it, loads nothing, and replaces only reports."""
+
+import html
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from posenc.lab.cli import report as command
+from posenc.lab.report.page import MARKER
+from posenc.lab.results.results import load
+from posenc.lab.store import folder as store
+from tests.lab import made
+from tests.planting import Fault, plant  # noqa: F401
+
+EVIL = "<script>alert(1)</script>"
+FIRST_LOOK = str(Path(__file__).parents[2] / "experiments" / "first_look.py")
+
+
+class Seen(HTMLParser):
+    """The tags of a page, their attributes, and what a reader sees as text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.texts, self.open = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if not {"script", "style"} & {*self.open[-1:]}:
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+
+def written(posenc, *words):
+    said = posenc("report", *words, "-o", "r.html")
+    assert (said.code, said.out) == (0, "r.html\n"), said.err
+    return Path("r.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory):
+    """The report of a committed experiment."""
+    path = tmp_path_factory.mktemp("report") / "r.html"
+    assert command.WriteReport((FIRST_LOOK,), str(path))() == 0
+    return path.read_text()
+
+
+def test_a_committed_experiment_is_reported_in_a_small_file_that_loads_nothing(committed):
+    seen = Seen(committed)
+    assert len(committed.encode()) <= 3 * 2**20 and "first_look" in seen.text and "floor: guess" in seen.text
+    loads = [attrs[name] for _, attrs in seen.tags for name in ("src", "href", "data", "action") if name in attrs]
+    assert not [link for link in loads if not link.startswith("#")] and "url(" not in committed
+    assert "@import" not in committed and "default-src 'none'" in committed and "<iframe" not in committed
+
+
+def test_a_report_has_every_part(committed):
+    text = Seen(committed).text
+    for part in (
+        "Schemes of distance carry an offset further",
+        "trained on 8–16, evaluated at 8, 16, 20, 24, 32, 48, 64 (tokens) on 256 examples each",
+        "By length",
+        "By place",
+        "Loss along training",
+        "Seeds",
+        "Trials: 120 done, 0 diverged, 0 failed.",
+        "Still falling when training ended",
+        "Each scheme was trained at one learning rate, 0.003",
+        "e6ad5ab533",
+        "machine cpu x2",
+        "posenc sweep experiments/first_look.py",
+        "Bracket",
+        "n = 10 runs",
+        "RoFormer",
+    ):
+        assert part.lower() in text.lower(), part
+
+
+def check_table(page, results):
+    """Each median of the table is that of the runs, by NumPy, with floors as they were recorded."""
+    rows = re.findall(r"<tr><th scope=\"row\">(\w+)</th>(.*?)</tr>", page)
+    cells = {name: re.findall(r"<td>([^<]*)(?:<small>|</td>)", row) for name, row in rows[::-1]}
+    for name in ("rope", "alibi"):
+        values = {n: [r.value for r in results.rows() if (r.scheme, r.size) == (name, n)] for n in made.SIZES}
+        assert cells[name][-4:] == [f"{np.median(values[n]):.2f}" for n in made.SIZES]
+        assert cells[name][0] == str(len(values[8]))
+    for words, value in {"guess": ".10", "constant": ".15", "position": ".20"}.items():
+        assert f">floor: {words}</th>" + f"<td>0{value}</td>" * 4 in page
+
+
+def mine():
+    return made.filled("mine", [made.rope(range(6)), made.rope(range(6), label="alibi", family="linear", drop=0.3)])
+
+
+def test_the_table_has_the_medians_and_the_floors(posenc):
+    folder = mine()
+    check_table(written(posenc, "mine", "--metric", "accuracy"), load(folder))
+
+
+def check_runs(page, results):
+    """Every seed is in the figure, with its values at every size."""
+    for row in results.rows():
+        wanted = f"{row.scheme}, seed {row.seed}: "
+        (title,) = [t for t in re.findall("<title>([^<]*)</title>", page) if t.startswith(wanted) and "at 32" in t]
+        assert f"{row.value:.2f} at {row.size}" in title
+
+
+def test_every_seed_says_its_numbers(posenc):
+    folder = mine()
+    check_runs(written(posenc, "mine"), load(folder))
+
+
+@pytest.mark.parametrize(
+    ("check", "fault"),
+    [
+        (check_table, Fault("posenc.lab.figures.html_table:_floor_rows", "values[name]:.2f", "0:.2f", "", "")),
+        (check_table, Fault("posenc.lab.figures.html_table:_row", "rest[head - 1 :]", "rest[: head - 1 : -1]", "", "")),
+        (check_runs, Fault("posenc.lab.figures.svg:_runs", "seed {seed}", "seed {seed + 1}", "", "")),
+        (check_runs, Fault("posenc.lab.figures.svg:_numbers", "_number(panel, value)", "_number(panel, 1)", "", "")),
+    ],
+)
+def test_a_wrong_number_is_noticed(posenc, plant, check, fault):  # noqa: F811
+    folder = mine()
+    plant(fault)
+    page = written(posenc, "mine", "--metric", "accuracy")
+    with pytest.raises((AssertionError, ValueError)):
+        check(page, load(folder))
+
+
+def hostile():
+    """A run whose texts are markup wherever a record has a text."""
+    record = made.rope(label=EVIL, task=f"copy{EVIL}", family=EVIL)
+    record["provenance"] |= {"commit": EVIL, "device": f'cpu"{EVIL}'}
+    record["run"]["scheme"] = EVIL
+    record["trials"].append(made.trial(EVIL, f"copy{EVIL}", 9, {}, outcome="diverged"))
+    folder = made.filled("evil", [record])
+    lines = made.plan(made.rope((0,), label=f"lost{EVIL}"), "lost")
+    made.write_plan(folder, lines)
+    store.write_error(folder, "lost", "failed", f"Traceback\nValueError: {EVIL}")
+    return folder
+
+
+def check_escaped(page):
+    seen = Seen(page)
+    assert sum(tag == "script" for tag, _ in seen.tags) == 1 and EVIL not in page
+    assert html.escape(EVIL) in page and seen.text.count(EVIL) > 8
+
+
+def test_texts_of_records_show_as_text(posenc):
+    hostile()
+    page = written(posenc, "evil")
+    check_escaped(page)
+    text = Seen(page).text
+    assert "diverged at step 3 of 10" in text and f"failed: ValueError: {EVIL}" in text
+    assert "Not known here, so without an entry" in text
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("posenc.lab.report.page:safe", "escape(plain(str(text)))", "str(text)", "", ""),
+        Fault("posenc.lab.figures.svg:_safe", "escape(plain(text))", "text", "", ""),
+        Fault("posenc.lab.figures.html_table:_safe", "escape(plain(text))", "text", "", ""),
+    ],
+    ids=lambda fault: fault.where,
+)
+def test_a_text_that_is_not_escaped_is_noticed(posenc, plant, fault):  # noqa: F811
+    hostile()
+    plant(fault)
+    with pytest.raises(AssertionError):
+        check_escaped(written(posenc, "evil"))
+
+
+def test_a_name_of_a_bundle_is_escaped(posenc, tmp_path):
+    assert posenc("export", mine().name, "--bundle", "b.json").code == 0
+    content = json.loads(Path("b.json").read_text())
+    Path("b.json").write_text(json.dumps(content | {"name": EVIL}))
+    said = posenc("report", "b.json", "-o", "r.html")
+    assert said.code == 0, said.err
+    page = Path("r.html").read_text()
+    assert EVIL not in page and EVIL in Seen(page).text
+
+
+def test_a_control_is_compared_with(posenc, runs):
+    text = Seen(written(posenc, "mine", "--control", "alibi")).text
+    assert "alibi is the control" in text and "better than alibi with probability 1.00" in text
+    line = next(line for line in posenc("compare", "mine", "alibi").out.splitlines() if line.startswith("rope: "))
+    assert line in text
+
+
+def test_several_runs_and_the_command_that_repeats_each(posenc, runs):
+    (runs / "sweep.toml").write_text('name = "mine"\n')
+    made.filled("other", [made.rope()])
+    page = written(posenc, "mine", "other")
+    seen = Seen(page)
+    assert [tag for tag, _ in seen.tags].count("article") == 2
+    assert "posenc sweep runs/mine/sweep.toml --name mine-again" in seen.text and "No command was kept" in seen.text
+    ids = [attrs["id"] for _, attrs in seen.tags if "id" in attrs]
+    assert len(ids) == len({*ids})
+
+
+def test_many_lines_are_small_multiples_before_grey(posenc):
+    made.filled("many", [made.rope((0,), label=f"s{k}") for k in range(9)])
+    seen = Seen(written(posenc, "many"))
+    ids = {attrs["id"] for _, attrs in seen.tags if "id" in attrs}
+    uses = [attrs["href"] for tag, attrs in seen.tags if tag == "use"]
+    assert len(uses) == 18 and {use.removeprefix("#") for use in uses} == ids
+
+
+def test_a_file_that_would_be_too_large_leaves_single_runs_out(posenc, runs, monkeypatch):
+    whole = len(written(posenc, "mine"))
+    monkeypatch.setattr(command, "LARGEST", whole - 1000)
+    page = written(posenc, "mine")
+    assert len(page) < whole and "Single runs are left out" in page and 'class="run"' not in page
+    monkeypatch.setattr(command, "LARGEST", len(page) - 6000)
+    assert "Figures are left out" in written(posenc, "mine")
+    monkeypatch.setattr(command, "LARGEST", 1000)
+    said = posenc("report", "mine", "-o", "r.html")
+    assert said.code == 2 and "choose tasks or schemes by --only" in said.err
+
+
+def test_every_image_has_a_text(committed):
+    images = [attrs for tag, attrs in Seen(committed).tags if tag in ("svg", "img")]
+    assert len(images) > 10 and all(image.get("aria-label") or image.get("aria-hidden") for image in images)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "needs a run"),
+        (("none",), "none"),
+        (("planned",), "No trial of 'planned' has a result yet"),
+        (("mine", "-o", "r.pdf"), "use a file name with .html"),
+        (("mine", "-o", "no/r.html"), "in an existing folder"),
+        (("mine", "-o", "mine.html"), "exists and is no report of posenc"),
+        (("mine", "--control", "rose"), "'rose' is not in these results"),
+        (("first_look", "--watch"), "is no run folder; leave --watch out"),
+    ],
+)
+def test_a_report_is_refused_in_one_sentence(posenc, runs, tmp_path, words, why):
+    made.write_plan(store.create("planned"), made.plan(made.rope(), "g"))
+    (tmp_path / "mine.html").write_text("<p>my own</p>")
+    said = posenc("report", *words)
+    assert said.code == 2 and why in said.err and said.err.count("\n") == 1 and not said.out
+    assert (tmp_path / "mine.html").read_text() == "<p>my own</p>" and not (tmp_path / "report.html").exists()
+
+
+def test_a_folder_that_is_read_only_is_refused(posenc, runs, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anywhere
+    said = posenc("report", "mine", "-o", "r.html")
+    assert said.code == 2 and "is read-only; use another" in said.err
+
+
+def test_a_report_is_written_over_and_the_same(posenc, runs):
+    first = written(posenc, "mine")
+    assert MARKER in first and written(posenc, "mine") == first
+
+
+def test_watching_writes_it_again_until_all_is_trained(posenc, monkeypatch):
+    """Nothing is written before the first result; then as results come, to be read again by the browser; then once."""
+    rope, alibi = made.rope(), made.rope(label="alibi", family="linear")
+    folder = store.create("mine")
+    for number, record in enumerate((rope, alibi)):
+        made.write_plan(folder, made.plan(record, f"g{number}"))
+    pages, coming = [], [rope, alibi]
+
+    def sleep(seconds):
+        pages.append(Path("r.html").read_text() if Path("r.html").exists() else None)
+        assert 1 <= seconds <= 60
+        made.write_record(folder, coming.pop(0))
+
+    monkeypatch.setattr(command.time, "sleep", sleep)
+    said = posenc("report", "mine", "--watch", "-o", "r.html")
+    last = Path("r.html").read_text()
+    assert (said.code, said.out) == (0, "r.html\nr.html\n") and not coming
+    assert pages[0] is None and "3 not finished" in pages[1] and 'http-equiv="refresh" content="60"' in pages[1]
+    assert "refresh" not in last and "6 done" in Seen(last).text
+    assert not list(Path().glob(".*.tmp"))
