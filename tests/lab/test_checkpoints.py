@@ -168,7 +168,7 @@ def test_a_file_more_and_a_link_are_named(saved, tmp_path):
 
 def test_paths_in_a_manifest_lead_nowhere(saved, tmp_path):
     (tmp_path / "outside").write_text("x")
-    files = checkpoints._sums(saved) | {"../../../outside": checkpoints._sum(b"x")}
+    files = checkpoints._sums(saved) | {"../../../outside": checkpoints.checksum("x")}
     (saved / checkpoints.MANIFEST).write_bytes(checkpoints._sealed(dataclasses.asdict(ABOUT), files))
     with pytest.raises(ValueError, match="outside is missing"):
         checkpoints.manifest(saved)

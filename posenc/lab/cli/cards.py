@@ -14,7 +14,7 @@ from typing import Any
 
 from posenc.catalog.card import Card, Fact, flowing, paragraphs
 from posenc.lab.cli import claims, listing
-from posenc.lab.cli.options import docs
+from posenc.lab.cli.options import as_typed, docs
 from posenc.lab.models import kinds
 from posenc.lab.results.published import count_seen
 from posenc.lab.spec import committed
@@ -223,8 +223,4 @@ def _experiments() -> Iterable[str]:
 
 def _changed(values: dict[str, Any], usual: Run | Plan) -> str:
     """Task, scheme, model, steps, and every setting that differs from its default."""
-    return ", ".join(f"{k}={_plain(v)}" for k, v in values.items() if k in ALWAYS or v != getattr(usual, k))
-
-
-def _plain(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return ", ".join(f"{k}={as_typed(v)}" for k, v in values.items() if k in ALWAYS or v != getattr(usual, k))

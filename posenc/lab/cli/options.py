@@ -119,7 +119,7 @@ def training() -> list[tuple[str, Any, Any]]:
     for cls in (Run, Plan):
         helps, hints = docs(cls), settings.fields(cls)
         for f in dataclasses.fields(cls):
-            usual = f.default if isinstance(f.default, str) or f.default is None else _plain(f.default)
+            usual = f.default if isinstance(f.default, str) or f.default is None else as_typed(f.default)
             hint = "" if usual in (None, "") else f"(default: {usual})"
             arg = tyro.conf.arg(metavar=_metavar(hints[f.name]), help=helps.get(f.name), help_behavior_hint=hint)
             made.append((f.name, Annotated[str | None, arg], dataclasses.field(default=None)))
@@ -220,7 +220,8 @@ def _sentence(cls: type, box: str, prog: str) -> str:
     return text if text.endswith(".") else f"{text}."
 
 
-def _plain(value: Any) -> str:
+def as_typed(value: Any) -> str:
+    """A setting as it is typed after its option."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

@@ -21,6 +21,7 @@ from posenc.lab.tasks import Task
 from posenc.lab.train.device import memory
 from posenc.lab.train.training import ResolvedRun, State, as_arrays, init, stages
 from posenc.naming import bind
+from posenc.numerics.sizes import gib
 
 ROWS = 256
 """Examples whose coordinates are looked at before anything trains."""
@@ -40,7 +41,7 @@ def _check_memory(resolved: ResolvedRun, longest: int) -> None:
 
     def hold(needed: float, what: str, lower: str, beside: float = 0) -> None:
         if here and beside + needed > here:
-            raise ValueError(f"{what} take {_gib(needed)}, and this machine has {_gib(here)}; lower {lower}.")
+            raise ValueError(f"{what} take {gib(needed)}, and this machine has {gib(here)}; lower {lower}.")
 
     weights, tables = 12 * run.depth * run.kind.weights(run), 12 * run.width * (task.vocab + task.classes)
     hold(weights, "its weights and their moments", f"{'width, hidden' if run.hidden else 'width'} or depth")
@@ -51,10 +52,6 @@ def _check_memory(resolved: ResolvedRun, longest: int) -> None:
         hold(4 * rows * run.kind.pairs(run) * tokens**2, f"one layer's scores of {many}", "the size, batch or heads")
         logits = f"the logits of {many}, {task.classes} for each token,"
         hold(4 * rows * tokens * task.classes, logits, "the number of symbols, the size or batch")
-
-
-def _gib(size: float) -> str:
-    return f"{size / 2**30:,.0f} GiB"
 
 
 def _check_draws(resolved: ResolvedRun, longest: int) -> None:
