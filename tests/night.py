@@ -56,6 +56,7 @@ FAMILIES = {
     ),
     "huggingface/test_recorded.py": Family("the cases kept, spread over all models, and huggingface/test_reading.py"),
     "importers/": Family("the cases kept, and the adapters"),
+    "kernels/test_blocks.py": Family("the hooks and masks kept, and the faults kept", faults=True),
     "kernels/test_planted.py": Family("kernels/test_equal.py, and the faults kept", faults=True),
     "kernels/": Family("the cases kept, and the covering schemes of the contract"),
     "lab/test_draws.py": Family("the cases kept, and every task's batch"),

@@ -50,11 +50,13 @@ def test_many_devices_are_equal_to_one(case, report):
         assert found["gathers"] == 0, "a device holds more than its share"
 
 
+@pytest.mark.ci  # as what it tries: one process with eight devices serves all of these
 @pytest.mark.parametrize("fault", devices.FAULTS)
 def test_a_fault_in_the_ring_is_found(fault, report):
     assert report["faults"][fault] > 1e-3
 
 
+@pytest.mark.ci
 def test_heads_that_each_device_counts_from_0_are_found(report):
     """Which is why heads are the compiler's to cut; what has a table for each head does not ask for its number."""
     assert report["numbered anew"]["alibi"] > 1e-3 and report["numbered anew"]["t5"] < 1e-11
