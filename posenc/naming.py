@@ -14,9 +14,13 @@ from posenc.coordinates import COORDINATES, Coordinates
 from posenc.core.compose import Composed, Pattern, add, parts, under, windowed
 from posenc.core.scheme import SCHEMES, Dims, Scheme, check_dims
 from posenc.language import grammar
+from posenc.language.modules import notebook
 from posenc.language.registry import Registry, call, identity
 
 ALONE = "window(n) narrows the mask of a scheme and cannot stand alone; write for example 'nope + window(512)'."
+
+for kind in (Scheme, Composed, Pattern):  # notebooks show the card; the core, whose files are hashed, has no pages
+    setattr(kind, "_repr_html_", notebook("posenc.catalog.schemes:as_html"))  # noqa: B010
 
 
 def parse(text: str) -> Any:

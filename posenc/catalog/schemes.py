@@ -70,6 +70,11 @@ def card(text: str, dims: Dims = TYPICAL) -> Card:
     return Card("scheme", naming.spec(scheme), "", facts=facts, parts=cards)
 
 
+def as_html(scheme: Any) -> str:
+    """The card of a scheme as HTML, as notebooks show it."""
+    return card(naming.spec(scheme)).as_html()
+
+
 def cite(text: str) -> str:
     """The BibTeX of everything in a scheme, each entry once: `cite("rope + alibi")`."""
     scheme = naming.parse(text)

@@ -10,9 +10,11 @@ import ast
 import difflib
 import functools
 import hashlib
+import pkgutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from posenc.language.echo import cut, echoed
 
@@ -56,6 +58,19 @@ def digest(cls: type) -> str | None:
         return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
     except OSError:  # inside an archive
         return None
+
+
+def notebook(builder: str) -> Callable[[Any], str | None]:
+    """A method `_repr_html_`, by a function of a package above, "posenc.catalog.schemes:as_html", which is looked up
+    when a notebook asks; what has no card there shows as its text."""
+
+    def html(thing: Any) -> str | None:
+        try:
+            return pkgutil.resolve_name(builder)(thing)
+        except ValueError:
+            return None
+
+    return html
 
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -69,7 +69,7 @@ def test_an_export_goes_to_a_file(posenc, runs, tmp_path):
     for words, why in {
         ("-o", "x.csv", "--json"): "does not end in .json",
         ("-o", "no/x.csv"): "in an existing folder",
-        ("-o", "x.txt"): "use a file name with .csv or .json",
+        ("-o", "x.txt"): "use a file name with .csv, .json or .parquet",
         ("-o", "x.csv", "--bundle", "y.json"): "give one of them",
     }.items():
         said = posenc("export", "mine", *words)

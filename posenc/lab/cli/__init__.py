@@ -45,7 +45,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
             "WriteReport",
             "one HTML file of a run to send to somebody: report runs/mine -o report.html",
         ),
-        ("export", "read", "Export", "every number of a run, as CSV or JSON"),
+        ("export", "export", "Export", "every number of a run, as CSV, JSON or Parquet, or for TensorBoard"),
         ("evaluate", "evaluate", "Evaluate", "trained models on other sizes, on another task, or group by group"),
         ("generate", "generate", "Generate", "what a kept model writes after a prompt, beside the true continuation"),
         ("reproduce", "reproduce", "Reproduce", "published values beside ours, with n, interval and verdict"),

@@ -1,4 +1,4 @@
-"""Commands that read results: `table` and `export`, and what names results. Only `export --recount` needs jax."""
+"""`posenc table`, and what names results in commands that read. No jax."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import arg
 
-from posenc.lab.cli.options import File, First, Flag, Metric, Settings
-from posenc.lab.cli.output import as_json, columns, output_path, report, say
+from posenc.lab.cli.options import First, Flag, Metric, Settings
+from posenc.lab.cli.output import columns, report
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.experiment_file import from_file
@@ -53,80 +53,6 @@ class Tabulate:
             raise ValueError("--brackets is for tables, and JSON holds every run; leave it out.")
         say_table(results, form, _sizes(results, self.sizes), None if self.brackets is None else self.brackets == "on")
         report(results.problems)
-        return 0
-
-
-@dataclass(frozen=True)
-class Export:
-    """Every number of a run: one row per trial and size, or per trial and point of its loss curve. Or all its records
-    as one small file to commit."""
-
-    run: First
-    """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
-    format: Annotated[Literal["csv", "json"] | None, arg(metavar="{csv,json}", help_behavior_hint="")] = None
-    """CSV with a header, or a JSON array of objects. Default: as the name of the file ends, or csv."""
-    json: Flag = False
-    """The same as --format json."""
-    out: Annotated[File, arg(aliases=["-o"])] = None
-    """Write to this file, NAME.csv or NAME.json, instead of the terminal."""
-    metric: Metric = None
-    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats or
-    bits. Default: as figures show it, of answers at every token those beyond training, or the last
-    where records lack them."""
-    what: Literal["sizes", "curves"] = "sizes"
-    """What was evaluated at each size, or the loss along training."""
-    bundle: File = None
-    """Write the records of a run to one file, which every reading command accepts instead of the run."""
-    recount: Flag = False
-    """With --bundle: count the floors of its tasks again, as this version does."""
-
-    def __call__(self) -> int:
-        from posenc.lab.figures.files import EVERY, as_csv, curves, listed
-        from posenc.lab.store import folder as store
-
-        not_empty(self.bundle, "--bundle", "a file")
-        not_empty(self.out, "--out", "a file")
-        if self.bundle is not None and self.out is not None:
-            raise ValueError("--bundle and --out each name a file; give one of them.")
-        if self.bundle is not None:
-            if self.metric is not None:
-                raise ValueError("--bundle writes the records with all their counts, so leave --metric out.")
-            if self.recount:
-                return self._recount(Path(self.bundle))
-            say(str(store.bundle(store.find(self.run), Path(self.bundle))))
-            return 0
-        if self.recount:
-            raise ValueError("--recount writes a bundle with new floors, so give --bundle FILE too.")
-        path = None if self.out is None else output_path(self.out, "--out", (".csv", ".json"))
-        form = "json" if self.json else self.format or (path.suffix[1:] if path else "csv")
-        if path is not None and path.suffix != f".{form}":
-            raise ValueError(f"--out {str(path)!r} does not end in .{form}, the format; make the two agree.")
-        if self.what == "curves" and self.metric is not None:
-            raise ValueError("--what curves writes the loss of training batches, so leave --metric out.")
-        results = results_of(self.run, self.metric)
-        rows = curves(results) if self.what == "curves" else listed(results)
-        if self.what == "curves" and not rows:
-            raise ValueError(f"The records of {results.name!r} hold no loss along training; export its sizes.")
-        text = as_json(rows) if form == "json" else as_csv(rows, () if self.what == "curves" else EVERY)
-        if path is None:
-            sys.stdout.write(text)
-        else:
-            disk.write(path, text.encode())
-            say(str(path))
-        report(results.problems)
-        return 0
-
-    def _recount(self, path: Path) -> int:
-        from posenc.lab.results.recount import recounted
-        from posenc.lab.store import records
-
-        results = stored(self.run)
-        if results.problems:
-            raise ValueError(f"{self.run!r} has records that cannot be used: {results.problems[0]}")
-        recount = recounted(results)
-        group_records = (*recount.records, *recount.tuning)
-        say(str(records.write_bundle(path, results.name, group_records, results.unfinished)))
         return 0
 
 

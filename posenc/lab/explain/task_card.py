@@ -35,6 +35,11 @@ LONGEST, WORK = 1024, 2**20
 """Floors are counted at sizes of at most LONGEST tokens, on at most WORK tokens at each size, or else on 64 rows."""
 
 
+def as_html(task: Task) -> str:
+    """The card of a task as HTML, as notebooks show it."""
+    return card(tasks.spec(task)).as_html()
+
+
 def card(text: str, size: int | None = None, floors: dict[str, Any] | None = None) -> Card:
     """The card of a task; `floors` are those of `floor_table`, which cost a compilation."""
     task = tasks.parse(text)

@@ -6,6 +6,7 @@ They do not depend on the time, the machine or the order in which results arrive
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -74,6 +75,28 @@ def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> st
     writer.writeheader()
     writer.writerows({k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
     return buffer.getvalue()
+
+
+def as_parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Rows as a Parquet file; a column in which texts stand beside numbers is of texts. Raises `ValueError` where
+    pyarrow is not installed."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ValueError("Parquet files need pyarrow; pip install pyarrow, or export .csv.")
+    import pyarrow
+    from pyarrow import parquet
+
+    columns = {name: _of_one_kind([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    buffer = io.BytesIO()
+    parquet.write_table(pyarrow.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def _of_one_kind(values: Sequence[Any]) -> list[Any]:
+    """Numbers, or truths, or texts; all others are written out."""
+    kinds = {float if type(value) is int else type(value) for value in values if value is not None}
+    if len(kinds) <= 1 and kinds <= {float, bool, str}:
+        return list(values)
+    return [None if value is None else str(value) for value in values]
 
 
 def curves(results: Results) -> list[dict[str, Any]]:

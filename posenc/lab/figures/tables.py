@@ -83,6 +83,11 @@ def reading(table_cells: tuple[TableCell, ...], spreads: bool = True) -> str:
     return line
 
 
+def as_html(results: Results) -> str:
+    """The table as notebooks show it: by the metric that every table shows."""
+    return table(results.shown(), "html")
+
+
 def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = True) -> list[str]:
     """Notes under a table: metric, brackets, choice of rates, outcomes, commits, and tasks that no scheme learned."""
     lines = [reading(table_cells, spreads)]

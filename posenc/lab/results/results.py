@@ -23,6 +23,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import echoed
+from posenc.language.modules import notebook
 
 CHOICES = ("task", "scheme", "family", "seed", "lr")
 """What results can be chosen by."""
@@ -112,6 +113,8 @@ class Results:
     own: tuple[GroupRecord, ...] | None = None
     """The same records by the metrics of their tasks, which choose learning rates, where another is shown."""
 
+    _repr_html_ = notebook("posenc.lab.figures.tables:as_html")
+
     def __post_init__(self):
         if any(trial.tuning for record in self.records for trial in record.trials):
             object.__setattr__(self, "tuning", (*self.tuning, *_kept(self.records, lambda _, trial: trial.tuning)))
@@ -124,6 +127,13 @@ class Results:
     def tuning_rows(self) -> list[Row]:
         """The same of the trials that chose a learning rate, which are not reported."""
         return self._ordered(self.tuning)
+
+    def frame(self) -> Any:
+        """A table of pandas, or of polars where that alone is installed: one row for each trial and size, those that
+        chose a rate marked as `tuning`, every setting a column. Raises `ValueError` where neither is installed."""
+        from posenc.lab.results.frame import frame
+
+        return frame(self)
 
     def only(self, **where: str | int | float | tuple | list | set) -> Results:
         """The results of some tasks, schemes or seeds: `results.only(scheme=("rope", "alibi"), task="copy")`.

@@ -20,6 +20,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from posenc.language.echo import echoed, offer
+from posenc.language.modules import notebook
 from posenc.language.registry import Registry, convert
 
 TASKS = Registry("task", "posenc.lab.tasks", "posenc.tasks")
@@ -181,6 +182,8 @@ class Task(ABC):
     out."""
     unigram: Any = None
     """Float[ndarray, " classes"]: the law of one token of a source whose `losses` are known exactly; None of others."""
+
+    _repr_html_ = notebook("posenc.lab.explain.task_card:as_html")
 
     def __init_subclass__(cls, name: str | None, **kwargs: Any):
         super().__init_subclass__(**kwargs)
