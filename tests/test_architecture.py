@@ -28,6 +28,7 @@ lab.run lab.figures
 lab.reuse
 lab.explain
 lab.cli tasks models
+lab.site
 __main__
 """
 LEVEL = {name: level for level, line in enumerate(ORDER.split("\n")) for name in line.split()}
