@@ -21,7 +21,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
 LAB = tuple(
-    f"tests/{name}" for name in ("lab/", "cli/", "models/", "show/", "tasks/", "test_committed", "test_experiment")
+    f"tests/{name}"
+    for name in ("lab/", "cli/", "site/", "models/", "show/", "tasks/", "test_committed", "test_experiment")
 )
 """Where the laboratory is tested, for `-m "not lab"`."""
 

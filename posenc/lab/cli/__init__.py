@@ -72,6 +72,8 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ),
         ("cite", "describe", "Cite", 'BibTeX: cite "rope + alibi", cite copy'),
         ("explain", "explain", "EXPLAIN", "what a scheme does to scores: explain rope; by hand: explain attention"),
+        ("site", ".site.command", "Site", "a site of schemes, tasks, experiments and guides, read without a network"),
+        ("open", ".site.command", "Open", "serve that site, and reports, to browsers on this machine"),
     ),
     "Extend": (
         ("new", "extend", "New", "a file with a working scheme or task, and its test: new scheme mine, new task mine"),
@@ -187,7 +189,7 @@ def _dispatch(args: list[str]) -> int:
             modules.load(module)
     from posenc.lab.cli.options import parse
 
-    return parse(getattr(importlib.import_module(f"posenc.lab.cli.{home}"), cls), rest, f"posenc {name}")()
+    return parse(getattr(importlib.import_module(f".{home}", __name__), cls), rest, f"posenc {name}")()
 
 
 def _help() -> str:

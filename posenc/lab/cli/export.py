@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Flag, Metric
-from posenc.lab.cli.output import as_json, output_path, say
-from posenc.lab.cli.read import not_empty, report, results_of, stored
+from posenc.lab.cli.output import as_json, output_path, report, say
+from posenc.lab.cli.read import not_empty, results_of, stored
 from posenc.lab.store import disk
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from posenc.lab.cli.options import File, Flag, Metric, Settings, Text
-from posenc.lab.cli.output import output_path, say
-from posenc.lab.cli.read import experiment_of, filter_results, report, stored
+from posenc.lab.cli.output import output_path, report, say
+from posenc.lab.cli.read import experiment_of, filter_results, stored
 from posenc.lab.store import disk
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ All of it is read from the task's docstring, settings and samples, so that no se
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 import sys
@@ -43,13 +44,25 @@ def as_html(task: Task) -> str:
 def card(text: str, size: int | None = None, floors: dict[str, Any] | None = None) -> Card:
     """The card of a task; `floors` are those of `floor_table`, which cost a compilation."""
     task = tasks.parse(text)
-    idea, lines, notes = _documented(type(task))
     n = _small(task) if size is None else size
     batch = _sampled(task, n)
-    example, layout = _example(task, n, batch), task.layout.value
-    facts = [
+    example = _example(task, n, batch)
+    described = unsampled(text)
+    drawn = [Fact("example", example, "\n".join(_aligned(example)), f"An example of size {n}", is_block=True)]
+    if floors is not None:
+        drawn.append(floors_fact(floors) if "losses" in floors else _floors(floors))
+    names = Fact("coordinates", sorted(batch.coords)), Fact("strata", sorted(batch.strata))
+    lines, *rest = described.facts
+    return dataclasses.replace(described, facts=(lines, *drawn, *rest[:-2], *names, *rest[-2:]))
+
+
+def unsampled(text: str) -> Card:
+    """The card of a task without what takes a sample, which costs a compilation: its example, its coordinates."""
+    task = tasks.parse(text)
+    idea, lines, notes = _documented(type(task))
+    layout = task.layout.value
+    facts = (
         Fact("lines", lines, ""),
-        Fact("example", example, "\n".join(_aligned(example)), f"An example of size {n}", is_block=True),
         Fact("layout", {"name": layout, "is": LAYOUTS[task.layout]}, f"{layout}: {LAYOUTS[task.layout]}"),
         Fact("directions", sorted(task.directions), " and ".join(sorted(task.directions)), "direction"),
         Fact("metric", task.metric),
@@ -57,15 +70,21 @@ def card(text: str, size: int | None = None, floors: dict[str, Any] | None = Non
         settings_fact(settings(task)),
         _tokens(task),
         _sizes(task),
-        Fact("coordinates", sorted(batch.coords)),
-        Fact("strata", sorted(batch.strata)),
         Fact("suites", list(task.suites)),
         Fact("docstring", inspect.cleandoc(type(task).__doc__ or ""), ""),
-    ]
-    if floors is not None:
-        facts.insert(2, floors_fact(floors) if "losses" in floors else _floors(floors))
+    )
     sources = keys(entries(type(task)))
-    return Card("task", tasks.spec(task), idea, "\n".join(lines), tuple(facts), tuple(notes), sources)
+    return Card("task", tasks.spec(task), idea, "\n".join(lines), facts, tuple(notes), sources)
+
+
+def worked(text: str, count: int = 3) -> list[str]:
+    """Examples of a task that differ, in aligned lines: the first is that of its card."""
+    task = tasks.parse(text)
+    n = _small(task)
+    batch = _sampled(task, n)
+    scored = [row for row in range(ROWS) if batch.score[row].any()] or [0]
+    shown = (_example(task, n, jax.tree.map(lambda a, row=row: a[row:], batch)) for row in scored)
+    return list(dict.fromkeys("\n".join(_aligned(example)) for example in shown))[:count]
 
 
 def _tokens(task: Task) -> Fact:

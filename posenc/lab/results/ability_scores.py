@@ -69,13 +69,12 @@ class AbilityScore:
         return schemes_in(self.scheme)
 
 
-def ability_scores(ability: str) -> list[AbilityScore]:
-    """The scores of all schemes on the tasks of an ability, from every committed record; the best of a task first."""
-    scores = [
-        score
-        for path in recorded_experiments()
-        for score in _scores(path.stem, _of_ability(load(committed.record_of(path)), ability), ability)
-    ]
+def ability_scores(ability: str, records: Mapping[str, Results] | None = None) -> list[AbilityScore]:
+    """The scores of all schemes on the tasks of an ability, the best of a task first; from every committed record, or
+    from these, by experiment."""
+    if records is None:
+        records = {path.stem: load(committed.record_of(path)) for path in recorded_experiments()}
+    scores = [s for name, results in records.items() for s in _scores(name, _of_ability(results, ability), ability)]
     return sorted(scores, key=lambda s: (s.task, s.experiment, s.trained, s.size, -(s.score or 0), s.scheme, s.model))
 
 

@@ -87,10 +87,7 @@ _COUNTS = ("seeds", "rates", "diverged", "failed")
 
 def atlas_cells(results: Results) -> list[AtlasCell]:
     """The cells that these results have, probe after probe; tasks that are no probe are left out."""
-    metrics = {PROBE_OF[task]: task for task in results.choices("task") if task in PROBE_OF}
-    shown = results.only(task=tuple(metrics.values())).shown(
-        {t: atlas.PROBES[name].metric for name, t in metrics.items()}
-    )
+    shown = on_probes(results)
     tasks = shown.tasks()
     models = shown.models()
     made = (
@@ -102,9 +99,21 @@ def atlas_cells(results: Results) -> list[AtlasCell]:
     return sorted(made, key=lambda c: (order.index(c.probe), c.model, c.row))
 
 
+def on_probes(results: Results) -> Results:
+    """The results on tasks that are probes, each by its probe's metric."""
+    metrics = {PROBE_OF[task]: task for task in results.choices("task") if task in PROBE_OF}
+    return results.only(task=tuple(metrics.values())).shown(
+        {t: atlas.PROBES[name].metric for name, t in metrics.items()}
+    )
+
+
+def placed(label: str, model: str) -> tuple[str, str]:
+    """The row of the atlas that a scheme's label in a model belongs to, and the model around it."""
+    return (model, "decoder") if model in atlas.RECURRENT else (label_parts(label)[0], model)
+
+
 def _cell(cell: TableCell, task: TaskRecord, model: str) -> AtlasCell:
-    scheme, longest = label_parts(cell.scheme)[0], cell.trained[1]
-    row, kind = (model, "decoder") if model in atlas.RECURRENT else (scheme, model)
+    (row, kind), longest = placed(cell.scheme, model), cell.trained[1]
     medians = {n: summary(values).median for n, values in cell.values.items() if n >= cell.trained[0] and values}
     at = [medians.get(times * longest, math.nan) for times in TIMES]
     floor = (best_floor(task, [2 * longest]) or ("", 0.0))[1]

@@ -1,0 +1,182 @@
+"""The pages of schemes: a grid of pictures to choose from, and one page for each scheme of the registry."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+import posenc
+from posenc.catalog.card import Card, bibtex
+from posenc.catalog.schemes import card
+from posenc.core.scheme import SCHEMES
+from posenc.lab.results.ability_scores import AbilityScore
+from posenc.lab.results.atlas_cells import AtlasCell, runs_named
+from posenc.lab.site import tags
+from posenc.lab.site.shelf import Shelved
+from posenc.lab.site.tags import Link, SitePage
+from posenc.lab.site.usage import usage
+from posenc.lab.spec import atlas
+
+HOLDS = ("cache", "kernels", "kernel", "direction", "beyond L", "checked", "refused at these dims")
+"""The facts that say what a scheme may be used for."""
+ABLE = {"decode": "decodes with a cache", "kernels": "tiled kernels", "both": "both directions"}
+"""What a reader may ask of a scheme, and what it is called."""
+
+
+def scheme_pages(
+    tiles: Mapping[str, tuple[str, bool]],
+    shelf: Sequence[Shelved],
+    scores: Sequence[AbilityScore],
+    cells: Sequence[AtlasCell],
+) -> Iterator[SitePage]:
+    """The grid, then the page of each scheme."""
+    cards = {name: card(name) for name in posenc.names()}
+    yield _grid(cards)
+    for name, described in cards.items():
+        yield _page(name, described, tiles.get(name, ("", False))[1], shelf, scores, cells)
+
+
+def able(described: Card) -> list[str]:
+    """Which of `ABLE` a scheme can."""
+    values = {fact.key: fact.value for fact in described.facts}
+    can = {"decode": not str(values["cache"]).startswith("none"), "both": not values["causal only"]}
+    can["kernels"] = "tiled" in values["kernels"]
+    return [name for name in ABLE if can[name]]
+
+
+def _grid(cards: Mapping[str, Card]) -> SitePage:
+    facts = {name: {fact.key: fact.value for fact in described.facts} for name, described in cards.items()}
+    families = sorted({of["family"] for of in facts.values()})
+    sites = list(dict.fromkeys(site for of in facts.values() for site in of["enters"]))
+    menus = [_menu("family", "Family", families), _menu("site", "Enters at", sites), _menu("can", "Can", [*ABLE])]
+    lines = ['<form class="filters" data-filters="schemes">', *menus]
+    lines += ['<p class="count" role="status" aria-live="polite"></p>', "</form>", '<ul class="tiles" id="schemes">']
+    for name, described in cards.items():
+        of, can = facts[name], able(described)
+        data = f'data-family="{escape(of["family"])}" data-site="{escape("|".join(of["enters"]))}"'
+        lines.append(
+            f'<li {data} data-can="{"|".join(can)}"><a href="{name}.html">'
+            f'<img src="../assets/tiles/{name}.svg" alt="What {escape(name)} does to the scores" loading="lazy">'
+            f"<strong>{escape(name)}</strong><span>{escape(described.idea)}</span></a></li>"
+        )
+    about = (
+        f"{len(cards)} positional encodings, each by what it does to the scores of 25 tokens: queries down, keys along,"
+        " light where low; a curve is the size of a query's scores by its position."
+    )
+    return tags.page("schemes/index.md", "Schemes", tags.paragraph(about), "\n".join([*lines, "</ul>"]), hide=tags.WIDE)
+
+
+def _menu(name: str, label: str, choices: Sequence[str]) -> str:
+    options = "".join(f'<option value="{escape(c)}">{escape(ABLE.get(c, c))}</option>' for c in choices)
+    return f'<label>{label} <select name="{name}"><option value="">all</option>{options}</select></label>'
+
+
+def _page(
+    name: str,
+    described: Card,
+    moved: bool,
+    shelf: Sequence[Shelved],
+    scores: Sequence[AbilityScore],
+    cells: Sequence[AtlasCell],
+) -> SitePage:
+    cls = SCHEMES.find(name)
+    head = dataclasses.replace(described, facts=(), title=name, cite=None, notes=())
+    rows = [(fact.label, fact.text) for fact in described.facts if fact.text and fact.label not in HOLDS]
+    holds = [
+        (fact.label, _held(fact.key, fact.value, fact.text))
+        for fact in described.facts
+        if fact.label in HOLDS or fact.key == "kernels"
+    ]
+    caption = "Parameters moved at random, since the first ones have no effect." if moved else ""
+    shown = tags.picture(
+        f"../assets/tiles/{name}.svg", f"What {name} does to the scores of 25 tokens", caption, "score"
+    )
+    recorded = [s.name for s in shelf if name in s.recorded_schemes]
+    task = next((score.task for score in scores if name in score.schemes), "token_k_back(k=3)")
+    command = (
+        f"posenc sweep --grid {shlex.quote(f'scheme={name},nope')} {shlex.quote(f'task={task}')} --seeds 6 --name mine"
+    )
+    source = Path(inspect.getsourcefile(cls) or "")
+    file = f"posenc/{source.relative_to(Path(posenc.__file__).parent).as_posix()}"
+    entries = bibtex(cls.__doc__)
+    return tags.page(
+        f"schemes/{name}.md",
+        name,
+        f'<div class="card">\n{head.as_html()}\n{shown}\n</div>',
+        *map(tags.paragraph, described.notes),
+        tags.facts(rows),
+        "## What holds",
+        tags.facts(holds),
+        "## What was measured",
+        *_measured(name, scores, cells),
+        tags.links(Link(one, f"../experiments/{one}.html") for one in recorded) if recorded else "",
+        "## In a model of yours",
+        tags.tabs(usage(name)),
+        "## Sweep it",
+        tags.block(command, "sh"),
+        "## Cite",
+        tags.block("\n\n".join(entries), "bibtex") if entries else tags.paragraph("Its source names no publication."),
+        "## Source { data-search-exclude }",
+        f'??? note "{file}"\n\n'
+        + "\n".join(f"    {line}".rstrip() for line in tags.block(_text(source), "python").splitlines()),
+    )
+
+
+def _held(key: str, value: object, text: object) -> str:
+    if key == "kernels" and isinstance(value, list):
+        return ", ".join(value) or "none but whole squares of scores"
+    return str(text)
+
+
+def _measured(name: str, scores: Sequence[AbilityScore], cells: Sequence[AtlasCell]) -> Iterator[str]:
+    """Its row of the atlas, and what committed experiments have beyond the lengths trained on."""
+    row = atlas.row_of(name)
+    of_row = [cell for cell in cells if cell.row == row]
+    if of_row:
+        numbers = [
+            (
+                c.probe,
+                c.model,
+                f"{c.once:.2f}",
+                f"{c.twice:.2f}",
+                f"{c.four:.2f}",
+                f"{c.floor:.2f}",
+                c.held,
+                runs_named(c.seeds, c.rates),
+            )
+            for c in of_row
+        ]
+        columns = ("probe", "model", "at L", "at 2 L", "at 4 L", "floor at 2 L", "holds", "runs")
+        yield tags.table(columns, numbers, f"The atlas: {row}")
+    else:
+        yield tags.paragraph("The atlas, which puts every scheme to the same probes, has no row of it yet.")
+    of_scheme = [score for score in scores if name in score.schemes]
+    if of_scheme:
+        lines = [
+            (
+                s.ability,
+                Link(s.task, f"../tasks/{s.task.partition('(')[0]}.html"),
+                s.scheme,
+                s.size,
+                _share(s),
+                "–" if s.floor is None else f"{s.floor:.2f}",
+                s.right.n,
+                Link(s.experiment, f"../experiments/{s.experiment}.html"),
+            )
+            for s in of_scheme
+        ]
+        columns = ("ability", "task", "as", "size", "right, median [spread]", "floor", "n", "experiment")
+        yield tags.table(columns, lines, "In experiments, at about twice the longest size trained on")
+
+
+def _share(score: AbilityScore) -> str:
+    right = f"{score.right.median:.2f} [{score.right.low:.2f}, {score.right.high:.2f}]"
+    return right if score.learned else f"{right}, not learned in training"
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
