@@ -113,13 +113,13 @@ def place_lines() -> dict[str, Any]:
         alt.Chart(alt.NamedData("places"))
         .mark_line(point=True)
         .encode(
-            x=alt.X("place:Q", title="place in the row"),
+            x=alt.X("place:Q", title="place in the row", axis=alt.Axis(grid=False)),
             y=alt.Y("right:Q", title="share right", scale=alt.Scale(domain=[0, 1])),
             color=hue,
             tooltip=["row:N", "place:Q", "right:Q"],
         )
     )
-    return chart.properties(width="container", height=220, autosize=FIT).to_dict()
+    return chart.properties(width="container", height=220, autosize=FIT).configure_view(stroke=None).to_dict()
 
 
 def _menu(name: str, label: str, choices: dict[str, str]) -> str:

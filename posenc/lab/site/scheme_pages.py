@@ -84,7 +84,7 @@ def _page(
     cells: Sequence[AtlasCell],
 ) -> SitePage:
     cls = SCHEMES.find(name)
-    head = dataclasses.replace(described, facts=(), title=name, cite=None, notes=())
+    head = dataclasses.replace(described, equation="", facts=(), title=name, cite=None, notes=())
     rows = [(fact.label, fact.text) for fact in described.facts if fact.text and fact.label not in HOLDS]
     holds = [
         (fact.label, _held(fact.key, fact.value, fact.text))
@@ -107,6 +107,7 @@ def _page(
         f"schemes/{name}.md",
         name,
         f'<div class="card">\n{head.as_html()}\n{shown}\n</div>',
+        tags.block(described.equation) if described.equation else "",
         *map(tags.paragraph, described.notes),
         tags.facts(rows),
         "## What holds",

@@ -89,7 +89,7 @@
     const column = new Map(probes.map((probe, at) => [probe, at]));
     chosen.sort((a, b) => place.get(a.row) - place.get(b.row) || column.get(a.probe) - column.get(b.probe));
     document.getElementById("atlas-count").textContent =
-      `${rows.length} rows, ${probes.length} probes, ${chosen.length} cells.`;
+      `${rows.length} ${rows.length === 1 ? "row" : "rows"}, ${probes.length} probes, ${chosen.length} cells.`;
     table(rows, probes, chosen);
     options(picks.row, rows.map((row) => [row, row]), rows[0]);
     options(picks.probe, probes.map((probe) => [probe, data.titles[probe]]), probes[0]);
