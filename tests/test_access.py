@@ -10,8 +10,6 @@ import pytest
 import posenc
 from posenc.core.compose import DECLARED
 from posenc.core.scheme import SCHEMES
-from tests.planting import Fault
-from tests.planting import plant as plant  # a fixture
 
 DIMS = posenc.Dims(width=16, heads=4, head=4, trained=16)
 EVERY = [pytest.param(SCHEMES.find(name)(), id=name) for name in posenc.names()]
@@ -101,12 +99,3 @@ def test_other_attributes_are_refused_and_copies_serve():
     with pytest.raises(AttributeError, match="has no 'score'; look at its attribute scheme"):
         whole.score  # noqa: B018
     assert pickle.loads(pickle.dumps(whole)) == whole == copy.deepcopy(whole)
-
-
-def test_a_period_that_stops_would_be_noticed(plant):
-    wrong = Fault(
-        "posenc.core.access:layer", "number % len(scheme.layers)", "min(number, len(scheme.layers) - 1)", "", ""
-    )
-    plant(wrong)
-    with pytest.raises(AssertionError):
-        test_the_layers_of_a_pattern_come_again_and_what_stands_before_is_none_of_them()

@@ -10,8 +10,6 @@ import posenc
 import posenc.equinox
 import posenc.linen
 import posenc.nnx
-from tests.planting import Fault
-from tests.planting import plant as plant  # a fixture
 
 DIMS = posenc.Dims(width=16, heads=4, head=4, trained=16)
 L = 6
@@ -104,9 +102,3 @@ def test_modules_whose_empty_positions_were_dropped_run_and_decode():
     weights = layer.init(jax.random.key(3), X)["params"]["weights"]
     with pytest.raises(ValueError, match="The parameters lack 'table' of 't5'"):
         layer.apply({"params": {"weights": weights}}, X)
-
-
-def test_a_group_that_is_not_filled_would_be_noticed(plant):
-    plant(Fault("posenc.core.parameters:_with_groups", "{} if params.get(group) is None else", "", "", ""))
-    with pytest.raises(KeyError):
-        test_the_input_takes_them_too()

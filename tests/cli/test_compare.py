@@ -6,7 +6,6 @@ import pytest
 
 from tests.lab import made
 from tests.lab.test_learned import ALL_FALL, NOTHING, pair
-from tests.planting import Fault, plant  # noqa: F401
 
 GUESSES = {"beyond": (0.15, 0.1)}
 CASES = {
@@ -37,21 +36,6 @@ def check(posenc, name):
 @pytest.mark.parametrize("name", CASES)
 def test_two_schemes_are_not_ranked(posenc, name):
     check(posenc, name)
-
-
-@pytest.mark.parametrize(
-    ("name", "fault"),
-    [
-        ("floor", Fault("posenc.lab.cli.compare:_doubts", "at_floor(task, both, comparison.over)", "0", "", "")),
-        ("both", Fault("posenc.lab.cli.compare:_doubts", "why := hindrance(", "why := 0 and hindrance(", "", "")),
-        ("floor", Fault("posenc.lab.results.learned:above_floor", "share > floor[1]", "share > 0", "", "")),
-        ("unsolved", Fault("posenc.lab.cli.compare:_row", "if doubt is not None", "if False", "", "")),
-    ],
-)
-def test_a_winner_that_is_none_is_seen(posenc, name, fault, plant):  # noqa: F811
-    plant(fault)
-    with pytest.raises(AssertionError):
-        check(posenc, name)
 
 
 def test_a_size_that_was_trained_is_compared_though_neither_solves_it(posenc):

@@ -12,7 +12,6 @@ import pytest
 from posenc.lab.explain import induced
 from posenc.lab.store import folder
 from tests.lab import made
-from tests.planting import Fault, plant  # noqa: F401
 
 
 def test_status_counts_trials_and_lists_groups(posenc, runs):
@@ -255,12 +254,6 @@ def check_the_metric_of_an_experiment(posenc, runs, folder_of):
 
 def test_the_table_of_an_experiment_is_by_the_metric_of_its_figure(posenc, runs, tmp_path):
     check_the_metric_of_an_experiment(posenc, runs, tmp_path)
-
-
-def test_a_table_by_another_metric_than_the_figure_is_seen(posenc, runs, tmp_path, plant):  # noqa: F811
-    plant(Fault("posenc.lab.cli.read:results_of", "from_file(path, yes=True).metric", "metric", "", ""))
-    with pytest.raises(AssertionError):
-        check_the_metric_of_an_experiment(posenc, runs, tmp_path)
 
 
 OWN = """

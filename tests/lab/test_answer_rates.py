@@ -1,11 +1,8 @@
 """The answer in words counts the learning rates that tuning seeds tried, task by task."""
 
-import pytest
-
 from tests.lab import made
 from tests.lab.seen import Published
 from tests.lab.test_false_agreements import record, said
-from tests.planting import Fault, plant  # noqa: F401
 
 
 def tuned_at(*rates, seeds=(6, 7), task="copy", scheme="alibi"):
@@ -30,16 +27,3 @@ def check_rates_tried():
 
 def test_the_answer_counts_the_rates_that_tuning_seeds_tried_on_each_task():
     check_rates_tried()
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault("posenc.lab.results.evidence:Evidence.__init__", "= results.tuning", "= ()", "", ""),
-        Fault("posenc.lab.results.answer:_untuned", "if task in tasks and", "if", "", ""),
-    ],
-)
-def test_tuned_rates_that_are_not_counted_are_missed(plant, fault):  # noqa: F811
-    plant(fault)
-    with pytest.raises(AssertionError):
-        check_rates_tried()

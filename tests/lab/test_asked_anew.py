@@ -23,8 +23,6 @@ from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import evaluation_key, positions_key
 from posenc.lab.train import kept
 from tests.lab.test_sweep import Watch
-from tests.planting import Fault
-from tests.planting import plant as plant
 
 TASK = "addition_kazemnejad(shortest=1)"
 OTHER = "addition_kazemnejad(law='as_released', shortest=1)"
@@ -122,14 +120,6 @@ def test_groups_are_those_that_the_examples_tell_of(one):
         by_group = sum(r.counts[name] for r in found)
         assert by_group == sum(at[name] for t in whole for at in t.evaluations.values()), name
     assert sum(r.counts["correct"] for r in found) > 0
-
-
-@pytest.mark.ci
-def test_rows_counted_for_another_group_are_noticed(one, plant):
-    where = "posenc.lab.reuse.evaluate:_add"
-    plant(Fault(where, "(strata == group).all(1)", "(strata != group).any(1)", "rope", "groups"))
-    with pytest.raises(AssertionError):
-        test_groups_are_those_that_the_examples_tell_of(one)
 
 
 @pytest.mark.nightly

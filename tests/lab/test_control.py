@@ -10,7 +10,6 @@ from scipy import stats as scipy_stats
 from posenc.lab.results import control
 from posenc.lab.results.control import against
 from tests.lab import made
-from tests.planting import Fault, plant  # noqa: F401
 
 TASKS = ("copy", "parity", "reverse", "sort", "count")
 HIGHEST = max(made.FLOORS.values())
@@ -115,20 +114,6 @@ def check_below_the_floor():
 
 def test_a_scheme_below_the_highest_floor_scores_nothing_and_not_less():
     check_below_the_floor()
-
-
-def test_scores_below_zero_are_seen(plant):  # noqa: F811
-    plant(
-        Fault(
-            "posenc.lab.results.control:scores",
-            "np.maximum(np.array(runs) - floor, 0.0)",
-            "(np.array(runs) - floor)",
-            "",
-            "",
-        )
-    )
-    with pytest.raises(AssertionError):
-        check_below_the_floor()
 
 
 def test_few_runs_have_no_interval_and_few_tasks_no_test():

@@ -9,8 +9,6 @@ from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, OPEN, UNINFOR
 from posenc.lab.results.verdicts import findings
 from tests.lab.seen import Order, Published
 from tests.lab.test_false_agreements import one, rate, results
-from tests.planting import Fault
-from tests.planting import plant as plant
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -72,19 +70,3 @@ def test_a_mean_rank_of_one_run_is_open():
 def test_an_order_needs_six_pairs_as_before():
     found = one(Order("copy", "rope", "alibi", "x"), results(rope=(0.9,), alibi=(0.1,)))
     assert (found.verdict, found.needs) == (OPEN, 6)
-
-
-@pytest.mark.parametrize(
-    ("where", "old", "new"),
-    [
-        ("posenc.lab.results.numbers:_few", "n >= needs", "True"),
-        ("posenc.lab.results.numbers:_few", "LEAST, ", "REPEATS, "),
-        ("posenc.lab.results.evidence:Evidence.clear", "band.n >= repeats", "band.n"),
-    ],
-)
-def test_a_band_of_few_runs_that_counts_is_noticed(where, old, new, plant):
-    plant(Fault(where, old, new, "rope", "is open"))
-    with pytest.raises(AssertionError):
-        test_a_number_that_few_runs_meet_is_open_and_says_how_many_it_needs(1)
-        test_a_number_is_rejected_by_as_many_runs_as_an_order("median")
-        test_a_scheme_of_few_runs_is_no_positive_control(1)

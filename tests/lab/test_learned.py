@@ -1,7 +1,5 @@
 """No scheme is called better where nothing was learned: beside floors, unsolved sizes, and losses that still fell."""
 
-import itertools
-
 import pytest
 
 from posenc.lab.figures import claims, tables
@@ -9,7 +7,6 @@ from posenc.lab.results import control, learned
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.statistics import cells
 from tests.lab import made
-from tests.planting import Fault, plant  # noqa: F401
 
 FALLS = {"step": list(range(1, 11)), "loss": [2 * 0.8**k for k in range(10)]}
 FLAT = {"step": list(range(1, 11)), "loss": [0.5] * 10}
@@ -58,30 +55,6 @@ def check(case, hindrance, said):
 @pytest.mark.parametrize(("case", "hindrance", "said"), CASES)
 def test_no_winner_is_named_where_none_learned_or_all_still_learn(case, hindrance, said):
     check(case, hindrance, said)
-
-
-@pytest.mark.parametrize(
-    ("fault", "case"),
-    [
-        (Fault("posenc.lab.results.learned:hindrance", "bool(measured) and", "False and", "", ""), NOTHING),
-        (Fault("posenc.lab.results.learned:hindrance", "not any(", "not all(", "", ""), {"inside": (0.96, 0.4)}),
-        (Fault("posenc.lab.results.learned:hindrance", "and all(", "and any(", "", ""), {"curves": (FALLS, FLAT)}),
-        (Fault("posenc.lab.results.learned:hindrance", "fell = bool(compared)", "fell = False", "", ""), ALL_FALL),
-        (Fault("posenc.lab.results.learned:solves", ">= least", ">= 0.5", "", ""), NOTHING),
-        (Fault("posenc.lab.figures.claims:better", "(why := hindrance(group, fell))", "(why := '')", "", ""), NOTHING),
-        (Fault("posenc.lab.figures.tables:_best", "not hindrance(group, fell)", "True", "", ""), NOTHING),
-        (
-            Fault("posenc.lab.results.control:left_out", "why := hindrance(cells_of, fell)", "why := ''", "", ""),
-            NOTHING,
-        ),
-    ],
-    ids=itertools.count(),
-)
-def test_a_winner_that_is_none_is_seen(fault, case, plant):  # noqa: F811
-    plant(fault)
-    expected = next(each for each in CASES if each[0] == case)
-    with pytest.raises((AssertionError, KeyError)):
-        check(*expected)
 
 
 def test_each_task_has_its_own_sentence_where_they_differ():

@@ -19,8 +19,6 @@ from posenc.lab.store import folder as store
 from posenc.lab.train import needs
 from posenc.lab.train.training import resolve, stages
 from tests.lab.test_sweep import BASE, Watch, trials
-from tests.planting import Fault
-from tests.planting import plant as plant
 
 THEN = "0.5 pi(factor=2.0), length=16"
 RUN = dataclasses.replace(
@@ -32,6 +30,9 @@ PLAN = Plan(steps=8, seeds=(0, 1), sizes=(8, 16, 24), rows=8, segment=2)
 
 def trained(folder, *runs, watch=None, **how):
     return sweep(Experiment("tiny", runs, PLAN), folder, watch=watch or Watch(), **how)
+
+
+SWEPT = pytest.mark.ci  # reads two sweeps
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,7 @@ def record(folder, longer):
     return found
 
 
+@SWEPT
 def test_before_the_switch_it_is_the_run_that_does_not_go_on(both):
     longer, alone = ({t.knobs.seed: t.curve for t in record(both, has).trials} for has in (True, False))
     for seed in longer:
@@ -55,6 +57,7 @@ def test_before_the_switch_it_is_the_run_that_does_not_go_on(both):
         assert losses[:4] == plain[:4] and losses[4:] != plain[4:]
 
 
+@SWEPT
 def test_the_record_says_all_lengths_trained_on_and_what_is_beyond_them(both):
     task = record(both, True).task
     assert task.trained == (2, 16) and task.first_beyond == 16 and task.read_by == "beyond"
@@ -67,6 +70,7 @@ def test_the_record_says_all_lengths_trained_on_and_what_is_beyond_them(both):
     assert rows == {(8, True), (16, True), (24, False)}
 
 
+@SWEPT
 def test_the_second_stage_meets_the_longer_sizes_and_counts_from_the_first(both):
     cell = resolve(dataclasses.replace(RUN, then="0.5 yarn(factor=2.0), length=16"))
     first, last = (stage for stage, _ in stages(cell, 100))
@@ -78,14 +82,7 @@ def test_the_second_stage_meets_the_longer_sizes_and_counts_from_the_first(both)
     assert cell.run.longest == 32 and resolve(dataclasses.replace(RUN, then="0.5 pi, length=99")).run.longest == 99
 
 
-def test_a_second_stage_that_counts_from_its_own_length_is_noticed(both, plant):
-    where = "posenc.lab.train.training:under"
-    plant(Fault(where, "origin=resolved.shape.dims.trained", "origin=None", "yarn", "counts from the first"))
-    with pytest.raises(AssertionError, match="a factor counts from the length trained on first"):
-        test_the_second_stage_meets_the_longer_sizes_and_counts_from_the_first(both)
-
-
-@pytest.mark.ci
+@SWEPT
 def test_a_sweep_that_ends_within_the_longer_stage_gives_the_same_when_it_goes_on(both, tmp_path):
     def end(label, done, total, loss):
         if done == 6:
@@ -100,7 +97,7 @@ def test_a_sweep_that_ends_within_the_longer_stage_gives_the_same_when_it_goes_o
     assert trials(cut) == {id: whole[id] for id in trials(cut)} and len(trials(cut)) == 2
 
 
-@pytest.mark.ci
+@SWEPT
 def test_a_kept_model_is_evaluated_as_trained_last_and_under_others_from_the_first_length(both):
     results = load(both)
     plain = ask(results)
@@ -114,6 +111,7 @@ def test_a_kept_model_is_evaluated_as_trained_last_and_under_others_from_the_fir
     assert "original=8" in found.run["under"] and found.task.trained == (2, 16)
 
 
+@SWEPT
 def test_a_label_has_the_length_and_is_chosen_by_it(both):
     label = plan.label(RUN)
     assert label == "rope, then pi(factor=2.0), length=16" == plan.shortest("rope(), then pi(2.0),length = 16")
@@ -188,7 +186,7 @@ def test_the_estimate_counts_the_longer_steps():
     assert steps(THEN, THEN) == steps(THEN) - steps(None) / 2, "a beginning is trained once"
 
 
-@pytest.mark.ci
+@SWEPT
 def test_runs_that_go_on_from_one_beginning_train_it_once_and_are_as_alone(both, tmp_path, monkeypatch):
     """The third run has another beginning, of as many steps by the same program on another task."""
     yarn = dataclasses.replace(RUN, then="0.5 yarn(factor=2.0), length=16")
@@ -208,12 +206,6 @@ def test_runs_that_go_on_from_one_beginning_train_it_once_and_are_as_alone(both,
         alone |= trials(tmp_path / str(n))
     found = trials(tmp_path / "three")
     assert len(found) == 6 and found == {id: alone[id] for id in found}
-
-
-def test_a_beginning_of_other_trials_is_noticed(both, tmp_path, monkeypatch, plant):
-    plant(Fault("posenc.lab.run.trainer:Beginnings.key", "stage.batching, ", "", "rope", "as alone"))
-    with pytest.raises(AssertionError):
-        test_runs_that_go_on_from_one_beginning_train_it_once_and_are_as_alone(both, tmp_path, monkeypatch)
 
 
 def test_beginnings_are_kept_while_they_are_few(monkeypatch):

@@ -9,8 +9,6 @@ from posenc.lab.store import records
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.floors import floors_by_metric
 from tests.lab import made
-from tests.planting import Fault
-from tests.planting import plant as plant
 
 SIZES = (8, 16, 24)
 BACK = "token_k_back(k=1, symbols=4)"
@@ -29,12 +27,6 @@ def test_floors_are_those_of_the_task_that_was_evaluated_on(task):
     assert record.task.floors == counted["token"] != results(task).records[0].task.floors
     assert (record.task.floors_last, record.task.floors_beyond) == (counted["last"], counted["beyond"])
     assert record.task.label == task
-
-
-def test_a_label_that_is_taken_for_one_task_is_noticed(plant):
-    plant(Fault("posenc.lab.results.recount:_task", ".partition(ON)[0]", "", "rope", "evaluated on"))
-    with pytest.raises(ValueError, match="was evaluated on"):
-        test_floors_are_those_of_the_task_that_was_evaluated_on(f"{BACK}, trained on token_k_back(k=2, symbols=4)")
 
 
 def test_a_task_that_this_version_does_not_have_is_named():

@@ -15,8 +15,6 @@ from posenc.lab.results.statistics import compare
 from posenc.lab.results.verdicts import findings
 from tests.lab import made
 from tests.lab.seen import Order, Published
-from tests.planting import Fault
-from tests.planting import plant as plant
 
 LONGER = "rope, then pi, length=32"
 FAR = {48: 0.5, 64: 0.5}
@@ -137,20 +135,6 @@ def test_a_column_is_on_one_set_of_sizes():
         claims, Evidence(results(dict.fromkeys("abc", APART["rope"]) | {LONGER: APART[LONGER]}))
     )
     assert apart.value is None and (apart.schemes, apart.cells) == (4, 0)
-
-
-def test_sizes_of_ones_own_are_noticed(plant):
-    plant(
-        Fault("posenc.lab.results.evidence:Evidence.sizes", "for task in tasks]", "for task in compared[:1]]", "", "")
-    )
-    with pytest.raises(AssertionError):
-        test_an_order_of_two_that_trained_on_other_lengths_is_on_the_sizes_beyond_both()
-
-
-def test_scores_on_sizes_of_ones_own_are_noticed(plant):
-    plant(Fault("posenc.lab.results.control:scores", "cell.means(sizes)", "cell.means(cell.beyond)", "", ""))
-    with pytest.raises(AssertionError):
-        test_scores_are_on_one_set_of_sizes()
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,6 @@ from posenc.lab.train import training
 from posenc.lab.train.kept import abstract
 from posenc.naming import bind
 from tests.lab.test_sweep import Watch
-from tests.planting import Fault
-from tests.planting import plant as plant
 
 TASK, LENGTH, ROWS = "token_k_back(k=1, symbols=4)", 8, 32
 BASE = Run(task=TASK, model="decoder", width=16, depth=2, heads=2, hidden=16, batch=8, length=LENGTH, longest=16)
@@ -133,21 +131,6 @@ def test_what_is_left_open_counts_from_the_length_trained_on(folder):
         right, wrong = (ask(results, schemes=[text], sizes=(24,)).records[0] for text in texts)
         assert found.run["under"] == right.run["under"] != wrong.run["under"]
         assert found.trials[0].evaluations == right.trials[0].evaluations != wrong.trials[0].evaluations
-
-
-@SWEPT
-def test_a_scheme_bound_to_the_length_evaluated_on_is_noticed(folder, plant):
-    where = "posenc.lab.train.training:under"
-    plant(Fault(where, "origin=resolved.shape.dims.trained", "origin=24", "log_n", "bound"))
-    with pytest.raises(AssertionError):
-        test_what_is_left_open_counts_from_the_length_trained_on(folder)
-
-
-@SWEPT
-def test_parameters_moved_to_another_layer_are_noticed(folder, plant):
-    plant(Fault("posenc.lab.models.carry:moved", "turns[i][n] for", "turns[i][0] for", "rope", "by hand"))
-    with pytest.raises(AssertionError):
-        test_a_model_under_another_scheme_is_as_computed_by_hand(folder)
 
 
 @SWEPT

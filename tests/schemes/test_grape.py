@@ -8,8 +8,6 @@ import pytest
 import posenc
 from tests.golden.contextual import bias as on_the_way
 from tests.golden.through import scores
-from tests.planting import Fault
-from tests.planting import plant as plant  # a fixture
 from tests.schemes.helpers import attend, made, tokens
 
 PLACES = np.array([0, 1, 2, 4, 9, 30], np.int32)
@@ -74,20 +72,6 @@ def test_features_of_keys_or_values_are_those_of_the_input_by_their_weights(sour
     theirs = run(posenc.parse("grape_ap(features=4)"), {"layer": {}, "heads": {"w": w}}, q, k, v)
     np.testing.assert_allclose(ours, theirs, atol=2e-6)
     assert np.abs(ours - run(posenc.parse("nope"), none, q, k, v)).max() > 1e-2
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("self._features(v, info) if", "self._features(k, info) if"),
-        ('if self.source == "value" else passed', "if True else passed"),
-    ],
-)
-def test_features_of_the_wrong_array_would_be_noticed(plant, old, new):
-    plant(Fault("posenc.schemes.grape:GRAPEAP.pair", old, new, "grape_ap", ""))
-    with pytest.raises(AssertionError):
-        for source in ("key", "value"):
-            test_features_of_keys_or_values_are_those_of_the_input_by_their_weights(source)
 
 
 def test_in_a_sum_features_are_of_the_values_that_the_schemes_before_leave():
