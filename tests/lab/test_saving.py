@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from posenc.lab.run import trainer, worker
+from posenc.lab.run import trainer
 from posenc.lab.run.sweep import sweep
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
@@ -138,12 +138,12 @@ def refusing(times, real, code=errno.ENOSPC):
 def test_a_record_that_meets_a_full_disk_gets_the_space_of_the_checkpoints(
     uninterrupted, tmp_path, monkeypatch, at_once, place
 ):
-    thing, name = (store, "write_record") if place == "record" else (worker.parameters, "save")
+    thing, name = (store, "write_record") if place == "record" else (checkpoints, "save_parameters")
     monkeypatch.setattr(thing, name, refusing(1, getattr(thing, name)))
     watch = Watch()
     assert sweep(experiment(), tmp_path / "x", watch=watch, save_every=1e-9, keep=True) == 0
     assert "the disk is full, so its checkpoints are dropped." in notes(watch)
-    assert trials(tmp_path / "x") == uninterrupted() and len(worker.parameters.kept(tmp_path / "x")) == 2
+    assert trials(tmp_path / "x") == uninterrupted() and len(checkpoints.kept(tmp_path / "x")) == 2
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])

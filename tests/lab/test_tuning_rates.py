@@ -126,7 +126,7 @@ def check_added(folder, monkeypatch):
     assert f"{said}: rope (2 trials at 0.003) on even_pairs." in table(load(folder))
     assert any(line.startswith(said) for line in caption((one,)))
     assert {row.lr for row in rates.at_chosen(load(folder)).rows()} == {HIGH}, "and so are models that are asked anew"
-    monkeypatch.setattr(continuing.parameters, "kept", lambda folder: store.survey(folder).outcomes)
+    monkeypatch.setattr(continuing.checkpoints, "kept", lambda folder: store.survey(folder).outcomes)
     monkeypatch.setattr(patterns, "of_trial", lambda run, folder, line, size: (line, shown.append(line.knobs) or []))
     assert patterns.trained(str(folder), "rope", 4) == [] and [(k.seed, k.lr) for k in shown] == [(2, HIGH)]
     assert finished(folder) and rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)["done"] == 8
