@@ -5,7 +5,6 @@ import sys
 
 import posenc
 from posenc.lab import tasks
-from posenc.lab.tasks.task import Task
 
 
 def test_a_scheme_shows_its_card():
@@ -19,16 +18,12 @@ def test_a_task_shows_its_card():
     assert "<h1>copy</h1>" in page and "An example of size" in page
 
 
-def test_what_no_text_names_shows_as_its_text():
-    class Unnamed(Task, name=None):
-        """A task of a notebook."""
+def test_what_has_no_card_shows_as_its_text(monkeypatch):
+    def refuse(scheme):
+        raise ValueError("no text names it")
 
-        layout, alphabet, sizes = tasks.parse("copy").layout, 2, tasks.parse("copy").sizes
-
-        def sample(self, key, n, rows):
-            """Nothing."""
-
-    assert Unnamed.__new__(Unnamed)._repr_html_() is None
+    monkeypatch.setattr("posenc.catalog.schemes.as_html", refuse)
+    assert posenc.parse("rope")._repr_html_() is None
 
 
 def test_importing_a_scheme_imports_no_card():

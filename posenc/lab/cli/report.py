@@ -78,7 +78,11 @@ class WriteReport:
                 f"No trial of {waiting[0]!r} has a result yet, so there is nothing to report; train it, or see"
                 " `posenc status`."
             )
-        schemes = {str(record.run["scheme"]): None for _, results, _ in finished for record in results.records}
+        schemes = {
+            str(record.run.get("scheme", record.label)): None
+            for _, results, _ in finished
+            for record in results.records
+        }
         last = [citations(list(schemes))]
         for runs, pictures in ((True, True), (False, True), (False, False)):
             parts = [

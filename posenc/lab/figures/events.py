@@ -6,6 +6,7 @@ Each trial is a run of TensorBoard, in a folder by task, scheme, rate and seed. 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 from collections.abc import Iterator
@@ -26,8 +27,7 @@ def write(results: Results, folder: Path) -> list[Path]:
         raise ValueError(
             f"{str(folder)!r} exists and is not empty, and TensorBoard would mix the two; name a new folder."
         )
-    from tensorboardX import SummaryWriter
-
+    SummaryWriter = importlib.import_module("tensorboardX").SummaryWriter
     rows: dict[str, list[Row]] = {}
     for row in (*results.rows(), *results.tuning_rows()):
         rows.setdefault(row.trial, []).append(row)
