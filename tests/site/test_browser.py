@@ -35,7 +35,8 @@ CONTRAST = """() => {
     const c = parse(getComputedStyle(at).backgroundColor); if (c.length && c[3] !== 0) stack.unshift(c); }
     return stack.reduce((under, c) => over(c, under), [255, 255, 255]); };
   return [..."p td th dt dd a label figcaption".split(" ").flatMap((n) => [...document.querySelectorAll(`main ${n}`)])]
-    .filter((e) => e.getClientRects().length && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+    .filter((e) => !e.matches(".headerlink") && e.getClientRects().length)
+    .filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
     .map((e) => { const under = below(e), ink = over(parse(getComputedStyle(e).color), under);
       const [a, b] = [light(ink), light(under)].sort((x, y) => y - x);
       return [(a + 0.05) / (b + 0.05), e.innerText.slice(0, 40), e.className]; })

@@ -26,7 +26,7 @@ def guide_pages(folder: Path) -> Iterator[SitePage]:
     """Each guide, its links turned to the pages of the site."""
     for path in sorted(folder.glob("*.md")):
         yield SitePage(f"guides/{path.name}", localized(path.read_text(encoding="utf-8")))
-    if (changes := folder.parent / "CHANGELOG.md").is_file():  # a wheel has it among the guides
+    if (changes := folder.parent / "CHANGELOG.md").is_file():  # a wheel has none
         yield SitePage("guides/changes.md", localized(changes.read_text(encoding="utf-8").replace("](docs/", "](")))
     yield by_hand_page()
 

@@ -108,7 +108,14 @@
         `${own.line.at(-1)[1]} at place ${own.line.at(-1)[0]}; medians of seeds, at the chosen rate.`
       : "The records have no shares by place here: the task has one answer, or was not run.";
     document.getElementById("atlas-places").hidden = !own;
-    if (heat && own) vegaEmbed("#atlas-places", { ...data.lines, datasets: { places: points } }, how);
+    if (heat && own) embed("#atlas-places", { ...data.lines, datasets: { places: points } });
+  }
+
+  async function embed(place, chart) {
+    const { view } = await vegaEmbed(place, chart, how);
+    const menu = document.querySelector(`${place} summary`);
+    if (menu) menu.setAttribute("aria-label", "Save this chart");
+    return view;
   }
 
   async function draw() {
@@ -120,7 +127,7 @@
     const actions = { export: true, source: false, compiled: false, editor: false };
     how = { renderer: "svg", actions, config };
     show();
-    heat = (await vegaEmbed("#atlas-chart", { ...data.heat, datasets: { cells } }, how)).view;
+    heat = await embed("#atlas-chart", { ...data.heat, datasets: { cells } });
     heat.addEventListener("click", (event, item) => {
       if (!item || !item.datum || !item.datum.probe) return;
       picks.row.value = item.datum.row;
