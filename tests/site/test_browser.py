@@ -24,7 +24,8 @@ KINDS = (
 WIDTHS = (390, 768, 1440)
 SECONDS = 60_000
 NAMELESS = """() => [...document.querySelectorAll("main a, main button, main select, main input, main summary")]
-  .filter((e) => e.getClientRects().length && !(e.innerText || e.getAttribute("aria-label") || e.title
+  .filter((e) => e.getClientRects().length && !e.closest("[aria-hidden=true]"))
+  .filter((e) => !(e.innerText || e.getAttribute("aria-label") || e.title
     || (e.labels && e.labels.length) || e.querySelector("img[alt]"))).map((e) => e.outerHTML.slice(0, 120))"""
 CONTRAST = """() => {
   const parse = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
