@@ -86,7 +86,7 @@ class Recorded:
             if (record.task.label, self.results.label(record, trial)) == (task, scheme)
             and rate in (None, trial.knobs.lr)
         ]
-        return losses._middle([losses.ending(trial, losses._switch(record, trial)) for record, trial in trials])
+        return losses._middle([losses.ending(trial, losses.switch_of(record, trial)) for record, trial in trials])
 
     def mean(self, task, scheme, sizes="inside"):
         """The median over seeds of means over the sizes trained on, as tables have them, or beyond."""

@@ -189,6 +189,28 @@ def test_two_schemes_at_the_ceiling_are_told_apart_by_steps_and_not_by_seeds():
     assert one(order, record("rope", 0.8), record("nope", 0.8)).cause == "equal"
 
 
+def test_an_order_of_steps_is_of_runs_that_have_all_solved_the_task():
+    soon, late = (record(s, 1.0, losses=of) for s, of in (("rope", [1, 0.05, 0, 0]), ("nope", [1, 0.9, 0.052, 0.05])))
+    order = Order("copy", "rope", "nope", "x", over="trained", about="steps")
+    found = one(order, soon, late)
+    assert (found.verdict, found.steps, found.ours.median) == (AGREES, (200, 400), 200)
+    assert one(dataclasses.replace(order, first="nope", second="rope"), soon, late).verdict == DIFFERS
+    assert one(order, soon, record("nope", 1.0, losses=[1, 0.05, 0, 0])).verdict == OPEN
+    never = one(order, soon, record("nope", 1.0, losses=[1, 1, 1, 1]))
+    assert (never.verdict, never.steps) == (OPEN, None) and "6 of 6 pairs" in never.reason
+    assert one(order, soon, record("nope", 1.0, losses={})).verdict == NOT_RUN
+
+
+def test_steps_of_a_run_that_goes_on_are_those_after_the_switch():
+    """Both solve the task under the first scheme, which counts for nothing; under the second one at once, one late."""
+    soon, late = (record(s, 1.0, losses=of) for s, of in (("rope", [0, 0, 0, 0]), ("nope", [0, 0, 1, 0])))
+    for found in (soon, late):
+        found["run"]["then"] = "0.5 pi(factor=2.0)"
+        found["trials"] = [trial | {"steps": 400} for trial in found["trials"]]
+    order = Order("copy", "rope", "nope", "x", over="trained", about="steps")
+    assert one(order, soon, late).steps == (100, 200)
+
+
 def test_claims_of_one_fact_are_counted_once():
     """Three orders say the same of the same runs; a fourth claim repeats a number that has no runs here."""
     orders = [Order("copy", "rope", s, "x", fact="rope is ahead") for s in ("nope", "alibi", "t5")]

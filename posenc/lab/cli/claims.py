@@ -45,12 +45,13 @@ above it by three standard errors of the test set. † marks a published value t
 of the claim. Error rates are compared by their logarithm, within a factor (×). A published best of several runs is
 compared with the best of all our runs at every learning rate; median, brackets and n are those of the chosen rate. An
 order of rates compares, for each seed, the largest learning rate at which the run neither diverged nor stayed at the
-floor. A mean reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published mean
-is over every size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise all
-sizes have equal weight. Claims of one fact, which say the same of the same runs or repeat one number, are counted once.
-A verdict is about our setting: if that is smaller than the published one, "differs" means that the number does not
-carry over. seen: where the published claim was read: in the paper or its authors' released runs, in a copy (what others
-quote or derive from it), or from memory, where nobody could look it up."""
+floor; an order of steps the steps until its loss was that of 0.95 for each right token, if all runs came so far. A
+mean reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published mean is over
+every size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise all sizes
+have equal weight. Claims of one fact, which say the same of the same runs or repeat one number, are counted once. A
+verdict is about our setting: if that is smaller than the published one, "differs" means that the number does not carry
+over. seen: where the published claim was read: in the paper or its authors' released runs, in a copy (what others quote
+or derive from it), or from memory, where nobody could look it up."""
 FLOOR_COLUMNS = ("source", "seen", "task", "floor", "bag", "at the floor", "which")
 FLOOR_RULES = """\
 floor: the highest of all floors, at the sizes of the publication where they are known, else at ours. bag: what the
@@ -170,7 +171,7 @@ def _number(claim: Published, explained: bool) -> str:
 
 
 def _order(claim: Order) -> str:
-    return "larger rate" if claim.about == "rate" else "above"
+    return {"score": "above", "rate": "larger rate", "steps": "fewer steps"}[claim.about]
 
 
 def _ours(finding: Reproduction) -> str:
@@ -178,6 +179,9 @@ def _ours(finding: Reproduction) -> str:
     if isinstance(claim, Order) and finding.rates is not None:
         rates = " against ".join("none" if rate == 0 else f"{rate:g}" for rate in finding.rates)
         return f"{rates}; {ours.median:+g} [{ours.low:+g}, {ours.high:+g}] rates"
+    if isinstance(claim, Order) and claim.about == "steps":
+        took = " against ".join(f"{steps:,.0f}" for steps in finding.steps or ()) or "not solved"
+        return f"{took}; {ours.median:+,.0f} [{ours.low:+,.0f}, {ours.high:+,.0f}] steps"
     if isinstance(claim, Order):
         return f"{ours.median:+.3f} [{ours.low:+.3f}, {ours.high:+.3f}] ±{claim.tolerance:g}"
     if claim.scale == "log":
@@ -193,7 +197,7 @@ def _measure(claim: Published | Order) -> str:
     else:
         own = "error rate" if isinstance(claim, Published) and claim.scale == "log" else "accuracy"
         what = {None: own, "exact": "whole answers", "last": "last token"}.get(claim.metric, claim.metric)
-    if isinstance(claim, Order) and claim.about == "rate":
-        what = f"largest stable rate by {what}"
+    if isinstance(claim, Order) and claim.about != "score":
+        what = f"largest stable rate by {what}" if claim.about == "rate" else "steps until solved"
     where = claim.over if isinstance(claim.over, str) else f"size {', '.join(map(str, claim.over))}"
     return f"{what}, {where}" + (f", {claim.weights}" if claim.weights != "equal" else "")

@@ -166,7 +166,7 @@ def _as_json(report: Reproduced) -> dict[str, Any]:
         ours = {**dataclasses.asdict(finding.ours), "best": finding.best, "best_of": finding.best_of}
         kind = "order" if isinstance(finding.published, Order) else "number"
         rows.append({"kind": kind, **dataclasses.asdict(finding.published), "ours": ours if finding.ours.n else None})
-        names = ("floor", "explained", "verdict", "reason", "cause", "needs", "p", "rates", "unseen")
+        names = ("floor", "explained", "verdict", "reason", "cause", "needs", "p", "rates", "steps", "unseen")
         rows[-1] |= {name: getattr(finding, name) for name in names}
     code = report.results.provenance().get("commit", []) if report.results else []
     fields = {"name": report.experiment.name, **dataclasses.asdict(report.experiment.header)}

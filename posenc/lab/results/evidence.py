@@ -13,11 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 
 from posenc.lab.results.floors import best_floor, floors, floors_by, mean_floors
 from posenc.lab.results.learned import bar
-from posenc.lab.results.losses import points
+from posenc.lab.results.losses import points, points_after, switch_of
 from posenc.lab.results.published import EPSILON, Measure
 from posenc.lab.results.rates import by_seed
 from posenc.lab.results.results import Results
@@ -159,14 +158,17 @@ class Evidence:
         task = self._task(measure._replace(metric=None if measure.metric == "beyond" else measure.metric))
         return bar(task.metric, HOLDS) if task else HOLDS
 
-    def sure(self, task: str, scheme: str) -> float | None:
-        """The steps until the loss of training batches was that of 0.95 for every right token, the median over the runs
-        at the reported rates; infinite where most never came so far, None without curves."""
-        rates, steps = self.rates.get((task, scheme), ()), []
-        for _, trial in self._trials.get((task, scheme), ()):
-            if trial.knobs.lr in rates and (curve := points(trial.curve or {})):
-                steps.append(min((step for step, loss in curve if loss <= -math.log(SURE)), default=math.inf))
-        return median(steps) if steps else None
+    def sure(self, task: str, scheme: str) -> dict[int, float]:
+        """Seed to the steps until the loss of training batches was that of 0.95 for every right token, the median over
+        the reported rates; infinite where it never was, nothing without curves. Of a run whose second scheme takes
+        over, the steps of that one."""
+        rates, steps = self.rates.get((task, scheme), ()), {}
+        for record, trial in self._trials.get((task, scheme), ()):
+            switch = switch_of(record, trial)
+            if trial.knobs.lr in rates and (curve := points_after(points(trial.curve or {}), switch)):
+                solved = (step - switch for step, loss in curve if loss <= -math.log(SURE))
+                steps[trial.knobs.lr, trial.knobs.seed] = min(solved, default=math.inf)
+        return by_seed(steps, rates) if steps else {}
 
     def tried(self, measure: Measure, scheme: str) -> tuple[float, ...]:
         """The learning rates at which a scheme was trained on a task."""

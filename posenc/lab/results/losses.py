@@ -71,7 +71,7 @@ def ending(trial: TrialRecord, switch: int = 0) -> Ending | None:
     """The end of a trial's loss curve; None where it diverged, or has no curve of two points after the step `switch`,
     at which another scheme took over."""
     curve = points(trial.curve or {})
-    own = _after(curve, switch)
+    own = points_after(curve, switch)
     if trial.outcome == "diverged" or len(own) < 2 or trial.steps <= switch:
         return None
     step, loss = np.array(own, dtype=float).T
@@ -88,7 +88,7 @@ def ending(trial: TrialRecord, switch: int = 0) -> Ending | None:
 def endings(results: Results) -> dict[str, Ending]:
     """Trial to the end of its loss curve, of all trials that have one."""
     pairs = ((record, trial) for record in (*results.records, *results.tuning) for trial in record.trials)
-    return {trial.id: end for record, trial in pairs if (end := ending(trial, _switch(record, trial))) is not None}
+    return {trial.id: end for record, trial in pairs if (end := ending(trial, switch_of(record, trial))) is not None}
 
 
 def falling(results: Results) -> dict[tuple[str, str], float]:
@@ -108,8 +108,8 @@ def _middle(ends: Sequence[Ending]) -> Ending:
     return Ending(loss, fall, error / math.sqrt(len(ends)))
 
 
-def _switch(record: GroupRecord, trial: TrialRecord) -> int:
-    """The step at which the second scheme of a run took over; 0 where one scheme was trained alone."""
+def switch_of(record: GroupRecord, trial: TrialRecord) -> int:
+    """The step at which the second scheme of a trial took over; 0 where one scheme was trained alone."""
     if (then := record.run.get("then")) is None:
         return 0
     try:
@@ -118,7 +118,7 @@ def _switch(record: GroupRecord, trial: TrialRecord) -> int:
         return trial.steps
 
 
-def _after(points: Sequence[tuple[float, float]], switch: int) -> Sequence[tuple[float, float]]:
+def points_after(points: Sequence[tuple[float, float]], switch: int) -> Sequence[tuple[float, float]]:
     """The points whose whole segment came after a step: each is the mean since the point before it."""
     begins = [0, *(step for step, _ in points)]
     return [point for begin, point in zip(begins, points, strict=False) if begin >= switch]

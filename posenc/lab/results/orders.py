@@ -1,4 +1,4 @@
-"""An order held against our runs: the differences of pairs of one seed, or the largest rate at which each learns.
+"""An order held against our runs: the differences of pairs of one seed in scores, largest rates, or steps to learn.
 
 What is compared of two scores is what each has above its own highest floor, so that one below its floor is no worse
 than one at it. No jax.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from statistics import median
 
 from posenc.lab.results.evidence import SURE, Evidence
 from posenc.lab.results.published import EPSILON, Order
@@ -21,7 +22,7 @@ TEST = "sign test, two-sided, exact, uncorrected"
 
 def order(claim: Order, evidence: Evidence) -> Reproduction:
     """The verdict on an order over given sizes."""
-    return _rates(claim, evidence) if claim.about == "rate" else _scores(claim, evidence)
+    return {"score": _scores, "rate": _rates, "steps": _steps}[claim.about](claim, evidence)
 
 
 def sign_test(differences: Iterable[float]) -> float:
@@ -53,17 +54,33 @@ def _scores(claim: Order, evidence: Evidence) -> Reproduction:
     learned = any(evidence.above(claim.measure, scheme, value) for scheme, value in medians.items())
     finding = _decided(claim, gaps, claim.tolerance, learned, evidence)
     if finding.cause == "equal" and min(medians.values()) >= 1 - claim.tolerance - EPSILON:
-        return finding.because(OPEN, "ceiling", f"both are at the ceiling, {_steps(claim, evidence)}")
+        return finding.because(OPEN, "ceiling", f"both are at the ceiling, {_duration(claim, evidence)}")
     return finding
 
 
-def _steps(claim: Order, evidence: Evidence) -> str:
+def _duration(claim: Order, evidence: Evidence) -> str:
     """How long two schemes took that both solve a task."""
-    sure = [evidence.sure(claim.task, scheme) for scheme in (claim.first, claim.second)]
-    if None in sure:
+    steps = [evidence.sure(claim.task, scheme) for scheme in (claim.first, claim.second)]
+    if not all(steps):
         return "and the record has no curves, so that harder or longer examples would decide it"
-    took = " and ".join("more than were trained" if math.isinf(n) else f"{n:,.0f}" for n in sure)
+    took = " and ".join(_number(median(of.values())) for of in steps)
     return f"in the median after {took} steps, counted until the loss is that of {SURE:g} for each right token"
+
+
+def _number(steps: float) -> str:
+    return "more than were trained" if math.isinf(steps) else f"{steps:,.0f}"
+
+
+def _steps(claim: Order, evidence: Evidence) -> Reproduction:
+    """Steps until the second has solved the task less those of the first, paired by seed."""
+    first, second = (evidence.sure(claim.task, scheme) for scheme in (claim.first, claim.second))
+    pairs = [(first[seed], second[seed]) for seed in sorted(first.keys() & second.keys())]
+    solved = [pair for pair in pairs if max(pair) < math.inf]
+    finding = _decided(claim, [late - early for early, late in solved], 0.0, bool(solved), evidence)
+    if len(solved) < len(pairs):
+        reason = f"in {len(pairs) - len(solved)} of {len(pairs)} pairs a run has not solved the task"
+        return finding.because(OPEN, "few", reason)
+    return replace(finding, steps=tuple(median(of) for of in zip(*pairs, strict=True))) if pairs else finding
 
 
 def _rates(claim: Order, evidence: Evidence) -> Reproduction:

@@ -25,6 +25,7 @@ SEEN: tuple[Seen, ...] = get_args(Seen)
 Over = Literal["beyond", "trained"] | tuple[int, ...]
 Relation = Literal["is", "at least", "at most"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
+About = Literal["score", "rate", "steps"]
 Statistic = Literal["median", "mean", "best"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 MEASURED = ("token", "accuracy", "error", "exact", "last", "beyond")
@@ -150,9 +151,10 @@ class Order:
     fact: str = ""
     """As for `Published`."""
     origin: Origin = "published"
-    about: Literal["score", "rate"] = "score"
+    about: About = "score"
     """"rate": the largest learning rate at which a run neither diverged nor stayed at the floor. Choosing the best rate
-    of each scheme would delete such a claim."""
+    of each scheme would delete such a claim. "steps": how few steps of training solve the task, of a run whose second
+    scheme takes over those of its further training, where in the end both have solved it."""
     seen: Seen | None = None
     """Where the order was seen, as for `Published`."""
 
@@ -165,8 +167,8 @@ class Order:
         check_seen(self.seen, self.origin, claim)
         if self.first == self.second:
             raise ValueError(f"{self.first!r} is said to be above itself; give two schemes.")
-        if self.about not in ("score", "rate"):
-            raise ValueError(f"{echoed(self.about)} cannot be ordered; give 'score' or 'rate'.")
+        if self.about not in get_args(About):
+            raise ValueError(f"{echoed(self.about)} cannot be ordered; give 'score', 'rate' or 'steps'.")
 
     @property
     def measure(self) -> Measure:

@@ -39,7 +39,8 @@ class Reproduction:
     published: Published | Order
     ours: Summary
     """Of our runs at the chosen rate, or of their paired differences above the floors; n is 0 where nothing was run. Of
-    a claim with `scale="log"` it is of error rates, and of an order of rates it is of steps between the rates tried."""
+    a claim with `scale="log"` it is of error rates, of an order of rates it is of steps between the rates tried, and of
+    an order of steps it is of how many more the second took."""
     floor: float | None
     """What the best guess gets right, by the metric of the claim: at their sizes if known, or ours."""
     verdict: str
@@ -56,6 +57,8 @@ class Reproduction:
     """Of an order from six pairs on, by `posenc.lab.results.orders.TEST`."""
     rates: tuple[float, float] | None = None
     """Of an order of rates: the largest stable rate of the first and of the second, each the least over seeds."""
+    steps: tuple[float, float] | None = None
+    """Of an order of steps: the median steps of the first and of the second until each has solved the task."""
     unseen: float | None = None
     """Of error rates: what no error among so many test examples leaves possible, with 95 %."""
 

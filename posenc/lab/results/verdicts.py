@@ -121,7 +121,7 @@ def _behind(finding: Reproduction) -> list[str]:
     if isinstance(claim, Order):
         level = finding.verdict == UNINFORMATIVE
         first, second = ours.low < -EPSILON or level, (ours.high > EPSILON or level) and claim.over != "trained"
-        return [s for s, lags in ((claim.first, first), (claim.second, second)) if lags and claim.about != "rate"]
+        return [s for s, lags in ((claim.first, first), (claim.second, second)) if lags and claim.about == "score"]
     if finding.verdict == UNINFORMATIVE:
         return []
     taught = claim.share >= HOLDS and finding.verdict != AGREES
