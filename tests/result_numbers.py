@@ -250,34 +250,33 @@ def of_memory(at):
 
 
 def of_norms(at):
-    """At a rate of its own: a label holds no rate, so that the trials are read here."""
-    post = [
-        records.share(trial.evaluations[16], "token")
-        for record in at.results.records
-        for trial in record.trials
-        if at.results.label(record, trial) == "rope (depth=8, norm=post)" and trial.knobs.lr == 0.01
-    ]
-    assert len(post) == 6 and max(post) < 0.08
-    assert at.ending("token_k_back(k=3)", "rope (depth=8, norm=post)", 0.01).fall < 0.01
-    rest = {(scheme, rate) for _, scheme, rate in at.curves} - {("rope (depth=8, norm=post)", 0.01)}
-    assert len(rest) == 15 and max(at.ending("token_k_back(k=3)", *key).loss for key in rest) < 0.03
-    yield from (median(post), 1 / 16)
-    yield min(
-        records.share(trial.evaluations[16], "last")
-        for record in at.results.records
-        for trial in record.trials
-        if at.results.label(record, trial) != "rope (depth=8, norm=post)" or trial.knobs.lr < 0.01
-    )
-    yield min(at.mean("token_k_back(k=3)", f"rope (depth=8, norm={norm})") for norm in ("pre", "post"))
-    for norm in ("pre", "post"):
-        largest = {}
-        for record in at.results.records:
-            for trial in record.trials:
-                learned = records.share(trial.evaluations[16], "token") > 0.5
-                if at.results.label(record, trial) == f"rope (depth=8, norm={norm})" and learned:
-                    largest[trial.knobs.seed] = max(trial.knobs.lr, largest.get(trial.knobs.seed, 0.0))
-        assert len(largest) == 6 and len(set(largest.values())) == 1
-        yield f"{largest[0]:g}"
+    """At rates of their own: a label holds no rate, so that the trials are read here."""
+    shares = {}
+    for record in at.results.records:
+        for trial in record.trials:
+            key = record.run["depth"], record.run["norm"], trial.knobs.lr
+            shares.setdefault(key, []).append(records.share(trial.evaluations[16], "token"))
+    assert len(shares) == 24 and {len(of) for of in shares.values()} == {6}
+    solved = {key: min(of) > 0.95 for key, of in shares.items()}
+
+    def largest(depth, norm):
+        rates = [rate for d, n, rate in shares if (d, n) == (depth, norm)]
+        rate = max(rate for rate in rates if solved[depth, norm, rate])
+        assert all(solved[depth, norm, r] for r in rates if r <= rate)
+        return f"{rate:g}"
+
+    yield largest(8, "pre")
+    yield min(min(of) for (depth, norm, rate), of in shares.items() if (depth, norm) == (8, "pre") and rate <= 0.03)
+    yield largest(8, "post")
+    yield "0.01"
+    yield max(max(of) for (depth, norm, rate), of in shares.items() if (depth, norm) == (8, "post") and rate >= 0.01)
+    yield 1 / 16
+    yield from (largest(2, "pre"), largest(2, "post"), "0.03")
+    failures = [share for share in shares[2, "post", 0.03] if share < 0.95]
+    assert len(failures) == 2
+    yield from failures
+    yield from ("0.1", max(share for (_, _, rate), of in shares.items() if rate == 0.1 for share in of))
+    yield from ("0.1", max(shares[2, "post", 0.1]))
 
 
 def of_recall(at):
