@@ -30,7 +30,7 @@ RECORD = Path(__file__).parent / "records" / "language.json.gz"
 COPIES, CHAIN = "copies", "hidden_markov"
 SCHEMES = "nope sinusoidal learned rope alibi kerple sandwich fire t5 xpos fox stick_breaking cope".split()
 NEAR, FAR = (128, 256), (512, 1024)
-STRETCHED = {"ntk": "ntk(factor=4.0)", "yarn": "yarn(factor=4.0)", "rerope": "rerope(window=32)"}
+STRETCHED = {"ntk": "ntk", "yarn": "yarn", "rerope": "rerope(window=32)"}
 STRETCHED |= {"log_n": "log_n + rope"}
 """What RoPE's parameters are evaluated under, for four times the length; YaRN without its further training."""
 

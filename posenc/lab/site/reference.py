@@ -62,12 +62,7 @@ class FencedExamples(Extension):
 def fenced(doc: str) -> str:
     """A docstring whose examples are fenced.
 
-    >>> print(fenced("Adds.\\n\\n>>> 1 + 1\\n2"))
-    Adds.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
+    >>> fenced("Adds.\\n\\n>>> 1 + 1\\n2")
+    'Adds.\\n\\n```pycon\\n>>> 1 + 1\\n2\\n```'
     """
     return re.sub(r"^>>> .*(?:\n.+)*", lambda m: f"```pycon\n{m[0]}\n```", doc, flags=re.MULTILINE)
