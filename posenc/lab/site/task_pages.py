@@ -17,7 +17,7 @@ from posenc.lab.store.schema import TaskRecord
 
 EXAMPLES = Path(__file__).with_name("examples.json")
 """Three examples of each task, since to make them takes a compilation for each:
-`POSENC_REGENERATE=1 pytest tests/site/test_examples.py -n0` writes it."""
+`POSENC_REGENERATE=1 pytest tests/site/test_parts.py -n0 -m ci -k "examples and copy"` writes them."""
 HIDDEN = ("lines", "docstring")
 SIZES = 4
 
