@@ -267,7 +267,8 @@ def check_norms():
 
     results = load(FOLDER / "records" / "norms.json").shown()
     (found,) = (c for c in statistics.cells(results) if c.scheme == "rope (depth=8, norm=post)")
-    assert found.reported == (LOW, MIDDLE, HIGH) and (found.rates, found.n) == ((LOW, MIDDLE, HIGH, 1e-2), 6)
+    assert found.reported == (LOW, MIDDLE, HIGH) and found.n == 6
+    assert found.rates == (LOW, MIDDLE, HIGH, 1e-2, 3e-2, 1e-1)
     assert found.values[24] == pytest.approx([median(at[lr][s] for lr in found.reported) for s in range(6)])
     gap = rate_gap(found)
     assert gap.size == 24 and {lr: s.median for lr, s in gap.by_rate.items()} == pytest.approx(
@@ -277,7 +278,7 @@ def check_norms():
     said = (FOLDER.parent / "docs" / "results.md").read_text(encoding="utf-8")
     assert "right at 3e-4, 1e-3 and 3e-3, and at 24 tokens .96, .88 and .28." in said
     (pre,) = (c for c in statistics.cells(results) if c.scheme == "rope (depth=8, norm=pre)")
-    assert pre.ties == (LOW, MIDDLE, HIGH, 1e-2), "one token of 4,608 is wrong in one of six runs at the last of them"
+    assert pre.ties == (LOW, MIDDLE, HIGH, 1e-2, 3e-2), "validation cannot tell rates apart by a factor of a hundred"
 
 
 def test_norms_differ_beyond_training_as_their_record_says():
