@@ -171,9 +171,9 @@ def test_texts_of_records_show_as_text(posenc):
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault("posenc.lab.report.page:safe", "escape(plain(str(text)))", "str(text)", "", ""),
-        Fault("posenc.lab.figures.svg:_safe", "escape(plain(text))", "text", "", ""),
-        Fault("posenc.lab.figures.html_table:_safe", "escape(plain(text))", "text", "", ""),
+        Fault("posenc.lab.figures.style:safe", "escape(plain(str(text)))", "str(text)", "", ""),
+        Fault("posenc.lab.figures.svg:picture", "{safe(label)}", "{label}", "", ""),
+        Fault("posenc.lab.figures.html_table:_row", "{safe(label)}", "{label}", "", ""),
     ],
     ids=lambda fault: fault.where,
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from posenc.lab.results.losses import points
@@ -32,7 +31,7 @@ def write(results: Results, folder: Path) -> list[Path]:
     for row in (*results.rows(), *results.tuning_rows()):
         rows.setdefault(row.trial, []).append(row)
     places = []
-    for record, trial in _trials(results):
+    for record, trial in results.recorded_trials():
         place = folder / _name(results, record, trial)
         with disk.guarded(folder), SummaryWriter(str(place)) as writer:
             for step, loss in points(trial.curve or {}):
@@ -41,10 +40,6 @@ def write(results: Results, folder: Path) -> list[Path]:
                 writer.add_scalar(f"by_size/{row.metric}", row.value, row.size, walltime=float(trial.steps))
         places.append(place)
     return places
-
-
-def _trials(results: Results) -> Iterator[tuple[GroupRecord, TrialRecord]]:
-    return ((record, trial) for record in (*results.records, *results.tuning) for trial in record.trials)
 
 
 def _name(results: Results, record: GroupRecord, trial: TrialRecord) -> str:

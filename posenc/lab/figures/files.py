@@ -103,13 +103,12 @@ def curves(results: Results) -> list[dict[str, Any]]:
     """One dict per trial and point of its loss curve, those that chose a learning rate among them. A loss is the mean
     over the steps since the point before."""
     rows = []
-    for record in (*results.records, *results.tuning):
-        for trial in record.trials:
-            scheme, curve = results.label(record, trial), trial.curve or {}
-            shared = {"task": record.task.label, "scheme": scheme, "family": record.family, "trial": trial.id}
-            shared |= {"seed": trial.knobs.seed, "lr": trial.knobs.lr, "outcome": trial.outcome, "tuning": trial.tuning}
-            points = zip(curve.get("step", ()), curve.get("loss", ()), strict=True)
-            rows += [shared | {"step": step, "loss": loss} for step, loss in points]
+    for record, trial in results.recorded_trials():
+        scheme, curve = results.label(record, trial), trial.curve or {}
+        shared = {"task": record.task.label, "scheme": scheme, "family": record.family, "trial": trial.id}
+        shared |= {"seed": trial.knobs.seed, "lr": trial.knobs.lr, "outcome": trial.outcome, "tuning": trial.tuning}
+        points = zip(curve.get("step", ()), curve.get("loss", ()), strict=True)
+        rows += [shared | {"step": step, "loss": loss} for step, loss in points]
     return sorted(rows, key=lambda row: (*(row[k] for k in ("task", "scheme", "lr", "seed", "trial", "step")),))
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 
 from posenc.lab.figures.captions import EXACT, FLOORS
 from posenc.lab.figures.floor_lines import NAMES
-from posenc.lab.figures.style import plain
+from posenc.lab.figures.style import safe
 from posenc.lab.results.floors import floors
 from posenc.lab.results.results import Results
 
@@ -25,35 +24,40 @@ def html_table(results: Results, blocks: Sequence[Block], head: Sequence[int], f
     tables = [_table(results, block, head, fixed, names) for block in blocks]
     each = [f"{NAMES[name]} ({words})" for name, words in (FLOORS | EXACT).items() if name in names]
     what = [f"Floors, what guesses get that ignore the tokens or their order: {', '.join(each)}."] if each else []
-    return "\n".join([*tables, *(f"<p>{_safe(note)}</p>" for note in [*what, *notes])])
+    return "\n".join([*tables, *(f"<p>{safe(note)}</p>" for note in [*what, *notes])])
 
 
 def _table(results: Results, block: Block, head: Sequence[int], fixed: int, names: dict[str, None]) -> str:
     """One block. The floors that it shows are added to `names`."""
     header, rows, many = block
     columns, sizes = [*head, *range(fixed, len(header))], header[fixed:]
-    top = "".join(f'<th scope="col">{_safe(header[k])}</th>' for k in columns)
+    top = "".join(f'<th scope="col">{safe(header[k])}</th>' for k in columns)
     bodies, start, tasks = [], 0, results.tasks()
     for count in many:
         group = rows[start : start + count]
         task, start = group[0][0], start + count
-        name = _safe(results.words.coded(task))
+        name = safe(results.words.coded(task))
         title = f'<tr class="task"><th scope="rowgroup" colspan="{len(columns)}">{name}</th></tr>'
         lines = [_row([row[k] for k in columns], len(head)) for row in group]
         task_floors = floors(tasks[task]) if task in tasks else {}
         lines += _floor_rows(task_floors, sizes, len(head), names)
         bodies.append(f"<tbody>{title}{''.join(lines)}</tbody>")
-    return f'<div class="wide" tabindex="0"><table><thead><tr>{top}</tr></thead>{"".join(bodies)}</table></div>'
+    return wide(f"<table><thead><tr>{top}</tr></thead>{''.join(bodies)}</table>")
+
+
+def wide(body: str) -> str:
+    """What may be wider than a small screen scrolls by itself, so that the page does not."""
+    return f'<div class="wide" tabindex="0">{body}</div>'
 
 
 def _row(cells: Sequence[str], head: int) -> str:
     """A scheme: its name, the columns before the sizes, and each median over its spread."""
     label, *rest = cells
-    texts = [_safe(cell) for cell in rest[: head - 1]]
+    texts = [safe(cell) for cell in rest[: head - 1]]
     for cell in rest[head - 1 :]:
         median, opened, spread = cell.partition(" [")
-        texts.append(_safe(median) + (f"<small>[{_safe(spread)}</small>" if opened else ""))
-    return f'<tr><th scope="row">{_safe(label)}</th>{"".join(f"<td>{text}</td>" for text in texts)}</tr>'
+        texts.append(safe(median) + (f"<small>[{safe(spread)}</small>" if opened else ""))
+    return f'<tr><th scope="row">{safe(label)}</th>{"".join(f"<td>{text}</td>" for text in texts)}</tr>'
 
 
 def _floor_rows(
@@ -68,7 +72,3 @@ def _floor_rows(
             label = f'<th scope="row" colspan="{head}">floor: {NAMES[name]}</th>'
             lines.append(f'<tr class="floor">{label}{cells}</tr>')
     return lines
-
-
-def _safe(text: str) -> str:
-    return escape(plain(text))

@@ -14,6 +14,7 @@ import math
 import textwrap
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -168,6 +169,11 @@ def plain(text: str) -> str:
     """A name as it may be shown: control characters, which could steer a terminal, become question marks."""
     text = str(text)
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+def safe(text: object) -> str:
+    """Any text as HTML shows it, without control characters."""
+    return escape(plain(str(text)))
 
 
 def family_hues(families: set[str]) -> dict[str, str]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from posenc.lab.figures.floor_lines import NAMES, apart
 from posenc.lab.figures.panels import TICKS, Floors, Panel, doubling, ranged, spaced
-from posenc.lab.figures.style import Look, plain
+from posenc.lab.figures.style import Look, safe
 from posenc.lab.results.statistics import LEAST, summary
 
 WIDE, TALL = 360, 236
@@ -53,7 +52,7 @@ def picture(
     behind = [f'<use href="#{grey}"/>'] if grey else []
     parts = [*_trained(panel, x), *_along(panel, x, right), *_up(panel, y, right), *_floors(panel.floors or {}, x, y)]
     label = f"{panel.title}: {panel.up} against {panel.along}, {', '.join(names[scheme] for scheme in shown)}"
-    head = f'<svg viewBox="0 0 {WIDE} {TALL}" role="img" aria-label="{_safe(label)}">'
+    head = f'<svg viewBox="0 0 {WIDE} {TALL}" role="img" aria-label="{safe(label)}">'
     return "".join([head, *parts, *behind, *lines, "</svg>"])
 
 
@@ -86,16 +85,14 @@ def _line(panel: Panel, scheme: str, look: Look, name: str, x: Scale, y: Scale, 
     for seed, run in singles.items():
         tip = f"{name}, {seed}: {_numbers(panel, run)}"
         route = _path([(x(place), y(value)) for place, value in run])
-        parts.append(
-            f'<g class="run"><title>{_safe(tip)}</title><path class="hit" d="{route}"/><path d="{route}"/></g>'
-        )
+        parts.append(f'<g class="run"><title>{safe(tip)}</title><path class="hit" d="{route}"/><path d="{route}"/></g>')
     if not panel.each:
         middle = [(x(place), y(s.median)) for place, s in zip(at, sums, strict=True)]
         parts.append(f'<path class="median" d="{_path(middle)}"{_dash(look)}/>')
         stride = max(1, len(at) // TICKS)
         for place, s, (left, top) in [*zip(at, sums, middle, strict=True)][::stride]:
             tip = f"{name} at {place:g}: median {_number(panel, s.median)}, {_spread(panel, s)}n = {s.n}"
-            parts.append(f"<g><title>{_safe(tip)}</title>{_mark(look, left, top)}</g>")
+            parts.append(f"<g><title>{safe(tip)}</title>{_mark(look, left, top)}</g>")
     return f'<g style="--c:{look.colour}">{"".join(parts)}</g>'
 
 
@@ -212,7 +209,7 @@ def _floors(floors: Floors, x: Scale, y: Scale) -> list[str]:
             ends.append((-at[-1][1], word, tip))
     heights = apart(sorted(height for height, *_ in ends), LINE, -(TALL - BOTTOM))
     names = [
-        f"<g><title>{_safe(tip)}</title>{_text(WIDE - NAMED + 4, 3.5 - height, word, 'soft', start=True)}</g>"
+        f"<g><title>{safe(tip)}</title>{_text(WIDE - NAMED + 4, 3.5 - height, word, 'soft', start=True)}</g>"
         for height, (_, word, tip) in zip(heights, sorted(ends), strict=True)
     ]
     return [*lines, *names]
@@ -221,7 +218,7 @@ def _floors(floors: Floors, x: Scale, y: Scale) -> list[str]:
 def _text(left: float, top: float, text: str, look: str = "", *, start: bool = False, end: bool = False) -> str:
     side = "start" if start else "end" if end else "middle"
     look = f' class="{look}"' if look else ""
-    return f'<text x="{_n(left)}" y="{_n(top)}" text-anchor="{side}"{look}>{_safe(text)}</text>'
+    return f'<text x="{_n(left)}" y="{_n(top)}" text-anchor="{side}"{look}>{safe(text)}</text>'
 
 
 def _mark(look: Look, left: float, top: float) -> str:
@@ -250,7 +247,3 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
 def _n(value: float) -> str:
     """A number to a tenth."""
     return f"{value:.1f}".removesuffix(".0")
-
-
-def _safe(text: str) -> str:
-    return escape(plain(text))

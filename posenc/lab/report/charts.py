@@ -8,12 +8,13 @@ from posenc.lab.figures.across import MOST, PANELS, by_merit, multiples
 from posenc.lab.figures.by_place import place_panels, without_places
 from posenc.lab.figures.curves import SAID, curve_panels
 from posenc.lab.figures.figures import length_panels
+from posenc.lab.figures.html_table import wide
 from posenc.lab.figures.panel_captions import beginning
 from posenc.lab.figures.panels import Panel
 from posenc.lab.figures.rows import Grid, SolvedCounts, solved_counts
-from posenc.lab.figures.style import Look, looks
+from posenc.lab.figures.style import Look, looks, safe
 from posenc.lab.figures.svg import background, key, picture
-from posenc.lab.report.page import Section, paragraphs, safe, wide
+from posenc.lab.report.page import Section, paragraphs
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.store.records import LOSSES

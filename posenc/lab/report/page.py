@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from posenc.lab.figures.style import plain
+from posenc.lab.figures.html_table import wide
+from posenc.lab.figures.style import plain, safe
 
 MARKER = '<meta name="generator" content="posenc report">'
 """By which a report is known to be one, and may be written over."""
@@ -71,11 +72,6 @@ def is_report(path: Path) -> bool:
         return MARKER.encode() in file.read(HEAD)
 
 
-def safe(text: object) -> str:
-    """Any text as HTML shows it, without control characters."""
-    return escape(plain(str(text)))
-
-
 def paragraphs(texts: Iterable[str], look: str = "") -> str:
     """Sentences, each a paragraph."""
     body = "\n".join(f"<p>{safe(text)}</p>" for text in texts if text)
@@ -93,11 +89,6 @@ def rows(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     head = "".join(f'<th scope="col">{safe(name)}</th>' for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{safe(cell)}</td>' for cell in line)}</tr>" for line in lines)
     return wide(f'<table class="list"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
-
-
-def wide(body: str) -> str:
-    """What may be wider than a small screen scrolls by itself, so that the page does not."""
-    return f'<div class="wide" tabindex="0">{body}</div>'
 
 
 def block(text: str) -> str:

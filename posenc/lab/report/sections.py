@@ -35,8 +35,8 @@ def lead(results: Results, header: Header | None) -> str:
         return header.claim
     schemes, tasks = ({getattr(cell, name) for cell in cells(results)} for name in ("scheme", "task"))
     beyond = any(cell.beyond for cell in cells(results))
-    how = "how far beyond the sizes trained on does each carry" if beyond else "how much is right under each"
-    return f"Of {plural(len(schemes), 'scheme')} on {plural(len(tasks), 'task')}: {how}?"
+    measure = "how far beyond the sizes trained on does each carry" if beyond else "how much is right under each"
+    return f"Of {plural(len(schemes), 'scheme')} on {plural(len(tasks), 'task')}: {measure}?"
 
 
 def question(results: Results, header: Header | None) -> Section:
@@ -68,7 +68,7 @@ def table(results: Results) -> Section:
 def outcomes(results: Results) -> Section:
     """What diverged, what failed and why, and what was not learned."""
     table_cells = cells(results)
-    pairs = ((record, trial) for record in (*results.records, *results.tuning) for trial in record.trials)
+    pairs = results.recorded_trials()
     lines = [_diverged(results, *pair) for pair in pairs if pair[1].outcome == "diverged"] + _failed(results)
     listed = rows(OUTCOME, lines[:LISTED]) if lines else ""
     more = [f"{plural(len(lines) - LISTED, 'more trial')} ended so."] if len(lines) > LISTED else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ FREE = ("task", "scheme")
 def flat(results: Results) -> list[dict[str, Any]]:
     """One dict per trial and size, all with the same keys: the columns of `Row`, the knobs, every setting of the runs
     (`task` and `scheme` of a run as `run.task` and `run.scheme`), `tuning` and the end of the loss."""
-    trials = {trial.id: _settings(record, trial) for record, trial in _trials(results)}
+    trials = {trial.id: _settings(record, trial) for record, trial in results.recorded_trials()}
     ends = endings(results)
     columns = dict.fromkeys(itertools.chain.from_iterable(trials.values()))
     rows = [*_rows(results.rows(), tuning=False), *_rows(results.tuning_rows(), tuning=True)]
@@ -51,10 +51,6 @@ def frame(results: Results) -> Any:
 
 def _rows(rows: Sequence[Row], tuning: bool) -> list[dict[str, Any]]:
     return [{**{f.name: getattr(row, f.name) for f in fields(row)}, "tuning": tuning} for row in rows]
-
-
-def _trials(results: Results) -> Iterator[tuple[GroupRecord, TrialRecord]]:
-    return ((record, trial) for record in (*results.records, *results.tuning) for trial in record.trials)
 
 
 def _settings(record: GroupRecord, trial: TrialRecord) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def ending(trial: TrialRecord, switch: int = 0) -> Ending | None:
 
 def endings(results: Results) -> dict[str, Ending]:
     """Trial to the end of its loss curve, of all trials that have one."""
-    pairs = ((record, trial) for record in (*results.records, *results.tuning) for trial in record.trials)
+    pairs = results.recorded_trials()
     return {trial.id: end for record, trial in pairs if (end := ending(trial, switch_of(record, trial))) is not None}
 
 

@@ -200,7 +200,11 @@ class Results:
 
     def trials(self) -> list[str]:
         """The ids of all trials with a result."""
-        return sorted(trial.id for record in self._all_records for trial in record.trials)
+        return sorted(trial.id for _, trial in self.recorded_trials())
+
+    def recorded_trials(self) -> list[tuple[GroupRecord, TrialRecord]]:
+        """All trials with a result, those that chose a rate among them, each after its record."""
+        return [(record, trial) for record in self._all_records for trial in record.trials]
 
     def params(self, trial: str) -> Any:
         """The trained parameters of a trial, where they were kept; this reads through Orbax and imports jax."""
@@ -245,7 +249,7 @@ class Results:
 
     def _trials(self) -> list[tuple[GroupRecord, TrialRecord] | tuple[UnfinishedTrial, UnfinishedTrial]]:
         """All trials, each with what it shares with others of its group."""
-        return [(r, t) for r in self._all_records for t in r.trials] + [(u, u) for u in self.unfinished]
+        return self.recorded_trials() + [(u, u) for u in self.unfinished]
 
     def _facts(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, tuple]:
         """What a trial can be chosen by; its scheme by its text and by its label. The seed of a trial that only chose a

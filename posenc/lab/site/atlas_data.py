@@ -25,12 +25,9 @@ EXPERIMENTS = ("atlas", "atlas_recall")
 
 def records(folder: Path) -> list[Path]:
     """The committed records of the atlas in a folder of experiments: all of it, or what is trained of it so far."""
-    whole = [committed.record_of(folder / f"{name}.py") for name in EXPERIMENTS]
-    if any(path.is_file() for path in whole):
-        return [path for path in whole if path.is_file()]
-    return [
-        path for path in (folder / "records" / "partial" / f"{name}.json" for name in EXPERIMENTS) if path.is_file()
-    ]
+    final = [committed.record_of(folder / f"{name}.py") for name in EXPERIMENTS]
+    partial = [folder / "records" / "partial" / f"{name}.json" for name in EXPERIMENTS]
+    return [path for path in final if path.is_file()] or [path for path in partial if path.is_file()]
 
 
 def atlas_data(paths: Iterable[Path]) -> dict[str, list[dict[str, Any]]]:

@@ -295,7 +295,7 @@ def _reports(folder: Path, name: str, size: int) -> dict[str, dict[str, Any]]:
         for line in _last_events(disk.inside(folder, "events", f"{name}.jsonl"), size):
             group, step, steps = (line.get(key) for key in ("group", "step", "steps"))
             of_group = line.get("event") == STEP and isinstance(group, str)
-            if of_group and _whole(step) and _whole(steps) and step <= steps:
+            if of_group and _is_step(step) and _is_step(steps) and step <= steps:
                 rate, loss = _positive(line.get("rate")), _positive(line.get("loss"))
                 reports[group] = {"step": step, "steps": steps, "rate": rate, "loss": loss}
     return reports
@@ -329,5 +329,5 @@ def _positive(value: Any) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _MOST else None
 
 
-def _whole(value: Any) -> bool:
+def _is_step(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
