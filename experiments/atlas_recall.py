@@ -4,7 +4,7 @@ Eight tokens are four pairs of key and value; the rest of 32 are keys that ask, 
 found by content, at any distance, so positions help only to see that a value follows its key.
 
 Source: ours; the task is that of Arora et al. (2023), Zoology, arXiv 2312.04927. The rows are those of
-`experiments/atlas.py`. What Yang et al. found is from memory.
+`experiments/atlas.py`. What Yang et al. and Movahedi et al. found is from memory.
 Setting: decoders as in the atlas, trained on 32 tokens in 4,000 steps; the model has no convolution before attention,
 with which any scheme, or none, learns this task.
 Cost: about 5 hours of one core for two seeds, estimated.
@@ -21,7 +21,7 @@ from posenc.lab.spec import atlas
 PROBE = atlas.PROBES["recall"]
 
 plan = dataclasses.replace(atlas.PLAN, steps=PROBE.steps)
-titles = {PROBE.task: PROBE.title}
+titles = atlas.titles("decoder", PROBE.steps)
 counted = "tokens"
 metric = {PROBE.task: PROBE.metric}  # of all its keys, none of which is later than another by rule
 
@@ -34,8 +34,16 @@ published = [
         over="trained",
         seen="memory",
     ),
+    Order(
+        PROBE.task,
+        "selective_rope (model=decoder)",
+        "rope (model=decoder)",
+        "Movahedi et al. (2025), of recall",
+        over="trained",
+        seen="memory",
+    ),
 ]
 
 
 def runs():
-    return atlas.every_run(atlas.probes(PROBE.steps))
+    return atlas.every_run("decoder", PROBE.steps)

@@ -22,7 +22,7 @@ FAR, TWICE = 4.0, 2.0
 """Multiples of the longest size trained on."""
 
 
-def needs(model, cells=None):
+def needs(model="decoder", cells=None):
     """For each probe of a model the rows that hold to 4 L, to 2 L, less far, and those that did not learn it."""
     yield "I must", "holds to 4 L or further", "to 2 L", "less far", "not learned"
     cells = recorded_cells() if cells is None else cells

@@ -1,6 +1,14 @@
-"""The tables of the page on which scheme serves for what, from cells with known reach."""
+"""The tables of the page on which scheme serves for what, from cells with known reach; and the cells that come with
+posenc, from the records of the atlas.
 
-from posenc.lab.spec import atlas
+POSENC_REGENERATE=1 pytest tests/test_atlas_page.py -n0 -k records       writes these cells again
+"""
+
+import os
+
+from posenc.lab.results import atlas_cells
+from posenc.lab.results.results import load
+from posenc.lab.spec import atlas, committed
 from tests.atlas_page import NEEDS, longer, needs
 from tests.lab.test_atlas_cells import cell
 
@@ -33,3 +41,12 @@ def test_rows_of_decoders_are_in_the_order_of_what_they_hold():
         ("`rope`", "1", "1", "0", "0", "none"),
         ("`nope`", "1", "0", "0", "0", "none"),
     ]
+
+
+def test_the_cells_that_come_with_posenc_are_those_of_the_records():
+    folder = committed.folders()[0]
+    paths = [committed.record_of(folder / f"{name}.py") for name in atlas.EXPERIMENTS]
+    cells = [cell for path in paths if path.is_file() for cell in atlas_cells.atlas_cells(load(path))]
+    if os.environ.get("POSENC_REGENERATE"):
+        (folder / "records" / atlas_cells.TABLE).write_text(atlas_cells.write(cells), encoding="utf-8")
+    assert list(atlas_cells.recorded_cells()) == cells

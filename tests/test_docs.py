@@ -39,6 +39,7 @@ from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.tasks.task import Layout
 from posenc.lab.train import generate
+from tests import atlas_page
 from tests.hits import Recorded
 from tests.huggingface import page as huggingface
 from tests.test_architecture import ORDER, tree
@@ -49,7 +50,6 @@ PAGES = {
     for path in (*map(ROOT.joinpath, ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").glob("*.md")))
 }
 TEXT = {name: path.read_text(encoding="utf-8") for name, path in PAGES.items()}
-WHOLE = "\n".join(TEXT.values())
 EXPERIMENTS = ROOT / "experiments"
 ALIASES = ("tasks", "models")
 """Modules in the library's namespace that stand for packages of the laboratory."""
@@ -202,6 +202,8 @@ TABLES = {
     "places": ("README.md", places),
     "aliases": ("docs/rope-aliases.md", alias_stretches),
     "bases": ("docs/rope-aliases.md", bases),
+    "needs": ("docs/which-scheme.md", atlas_page.needs),
+    "longer": ("docs/which-scheme.md", atlas_page.longer),
     "read": ("docs/huggingface.md", huggingface.read),
     "refused": ("docs/huggingface.md", huggingface.refused),
 }
@@ -231,7 +233,7 @@ def test_each_table_is_what_is_registered(name):
 
 
 def test_every_table_that_is_said_to_be_checked_is():
-    assert sorted(re.findall(r"<!-- (\w+): this table is checked", WHOLE)) == sorted(TABLES)
+    assert sorted(re.findall(r"<!-- (\w+): this table is checked", "\n".join(TEXT.values()))) == sorted(TABLES)
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in TABLES.values()} - {"README.md"}))

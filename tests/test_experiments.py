@@ -21,6 +21,7 @@ from posenc.lab.results.published import ALL, SEEN, Order, Published
 from posenc.lab.results.rates import decided
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import cells
+from posenc.lab.reuse.atlas_record import extend_record
 from posenc.lab.run import plan
 from posenc.lab.run.sweep import sweep
 from posenc.lab.spec import atlas
@@ -38,12 +39,13 @@ EXPERIMENTS = sorted(p for p in FOLDER.glob("*.py") if p.name[0] != "_")
 RECORDED = [path for path in EXPERIMENTS if record_of(path).is_file()]
 EACH = pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
 
-BY_TASK = {"extension", "ruoss_small", "sensitivity"}
+BY_TASK = {"atlas", "atlas_encoders", "extension", "ruoss_small", "sensitivity"}
 """Run a task at a time, each for itself in the record."""
 SMALL = ("steps=2", "seeds=1", "lr=1e-3", "tuning=0", "rows=2", "batch=2", "width=16", "buckets=1")
 SMALLEST = {
     "addition": ("length=2", "shortest=1", "sizes=2,3"),
     "atlas": ("length=9", "sizes=9,10"),
+    "atlas_encoders": ("length=9", "sizes=9,10"),
     "atlas_recall": ("length=32", "shortest=32", "sizes=32,34"),
     "averaging": ("length=8", "sizes=8,9"),
     "base": ("length=8", "sizes=8,9"),
@@ -214,15 +216,19 @@ def test_extension_evaluates_kept_models_and_writes_one_record(tmp_path, monkeyp
 
 
 @pytest.mark.nightly  # as dear
-def test_the_atlas_evaluates_kept_models_of_rope_and_each_is_a_row(tmp_path, monkeypatch):
-    """In decoders and encoders, under all that RoPE's parameters go on with."""
-    made = from_file(FOLDER / "atlas.py").changed(texts([*SMALL, *SMALLEST["atlas"]], "--set"))
-    made = made.only(["task=token_k_back(k=3)", "scheme=rope,learned", "model=decoder,encoder"])
-    _, results = recorded_anew("atlas", made, tmp_path, monkeypatch)
-    assert len(trials_of(results)) == 4
+def test_a_record_of_the_atlas_takes_the_tasks_that_are_trained_and_rope_under_what_changes_it(tmp_path, monkeypatch):
+    """One task after another; a task that lacks a trial waits."""
+    made = from_file(FOLDER / "atlas_encoders.py").changed(texts([*SMALL, *SMALLEST["atlas_encoders"]], "--set"))
+    made = made.only(["task=before,count_symbol", "scheme=rope,learned"])
+    record, run = tmp_path / "atlas_encoders.json", tmp_path / "runs"
     rows = {"rope", "learned", *map(atlas.row_of, atlas.AFTER_TRAINING)}
-    found = {(cell.row, cell.model) for cell in atlas_cells(results)}
-    assert found == {(row, model) for row in rows for model in atlas.MODELS}
+    begun = made.only(["task=before"]), replace(made, runs=made.runs[:3]), made
+    for part, task in zip(begun, ("before", None, "count_symbol"), strict=True):
+        with watching() as watch:
+            assert sweep(part, run, keep=True, watch=watch) == 0
+        assert extend_record(made, record, str(run)) == [task] * bool(task)
+    cells = [(cell.row, cell.probe) for cell in atlas_cells(load(record))]
+    assert sorted(cells) == sorted((row, probe) for row in rows for probe in ("order", "count"))
 
 
 @pytest.mark.timeout(3600)

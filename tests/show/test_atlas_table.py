@@ -14,7 +14,7 @@ CELLS = (
 
 
 def test_each_cell_has_its_reach_or_what_was_not_learned_under_the_floors():
-    (axes,) = atlas_table(CELLS).figure.axes
+    (axes,) = atlas_table(CELLS).axes
     rows = [label.get_text() for label in axes.get_yticklabels()]
     assert rows == ["best floor at 2 L", "nope", "rope", "fox"], "what others are read against comes first"
     shown = {text.get_position(): text.get_text() for text in axes.texts}
@@ -26,6 +26,6 @@ def test_each_cell_has_its_reach_or_what_was_not_learned_under_the_floors():
 
 
 def test_only_what_is_not_defined_in_an_encoder_is_hatched():
-    (axes,) = atlas_table(CELLS).figure.axes
+    (axes,) = atlas_table(CELLS).axes
     boxes = {tuple(patch.get_paths()[0].vertices.mean(0).round()) for patch in axes.collections if patch.get_hatch()}
     assert boxes == {(2.0, 3.0)}, "fox has no form for both directions"

@@ -6,12 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
+from posenc.lab.figures.captions import counts, numbers
 from posenc.lab.figures.panels import Drawing
-from posenc.lab.results.atlas_cells import APART, AtlasCell
+from posenc.lab.results import statistics
+from posenc.lab.results.atlas_cells import APART, AtlasCell, atlas_cells, on_probes
+from posenc.lab.results.results import Results
 from posenc.lab.spec import atlas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TABLE = "table"
+"""What axes are called whose texts are the data."""
 
 ON_TOP = ("nope", *atlas.RECURRENT)
 """Rows that others are read against."""
@@ -25,7 +32,14 @@ ABOUT = (
 )
 
 
-def atlas_table(cells: Sequence[AtlasCell]) -> Drawing:
+def atlas_drawing(results: Results) -> Drawing:
+    """The table of the cells that results have, with how many runs are behind them."""
+    cells, table_cells = atlas_cells(results), statistics.cells(on_probes(results))
+    runs = f"n = {numbers(cell.n for cell in table_cells)} runs of each scheme and probe, at the rates that tie."
+    return Drawing(atlas_table(cells), f"{ABOUT}\n{runs} {counts(table_cells)}")
+
+
+def atlas_table(cells: Sequence[AtlasCell]) -> Figure:
     """The table of cells; probes that none of them has have no column."""
     style.need_matplotlib()
     import matplotlib
@@ -36,11 +50,11 @@ def atlas_table(cells: Sequence[AtlasCell]) -> Drawing:
     with matplotlib.rc_context(style.RC):
         high = HEAD + HEIGHT * (len(rows) + 1) + FOOT
         figure = Figure(figsize=(style.PAGE_WIDTH, high), layout="constrained")
-        axes = figure.subplots()
+        axes = figure.subplots(subplot_kw={"label": TABLE, "ylabel": "scheme"})
         _table(axes, {(c.row, c.model, c.probe): c for c in cells}, [*rows], columns)
         _headings(axes, columns)
         _families(axes, [*rows.values()], len(columns))
-    return Drawing(figure, ABOUT)
+    return figure
 
 
 def _rows(cells: Sequence[AtlasCell]) -> dict[str, str]:

@@ -20,13 +20,12 @@ TIMES = (1, 1.25, 2, 4)
 """The sizes to choose from, in L, the longest size trained on."""
 CHOSEN = "chosen"
 """The rate that validation at the sizes trained on chose."""
-EXPERIMENTS = ("atlas", "atlas_recall")
 
 
 def records(folder: Path) -> list[Path]:
     """The committed records of the atlas in a folder of experiments: all of it, or what is trained of it so far."""
-    final = [committed.record_of(folder / f"{name}.py") for name in EXPERIMENTS]
-    partial = [folder / "records" / "partial" / f"{name}.json" for name in EXPERIMENTS]
+    final = [committed.record_of(folder / f"{name}.py") for name in atlas.EXPERIMENTS]
+    partial = [folder / "records" / "partial" / f"{name}.json" for name in atlas.EXPERIMENTS]
     return [path for path in final if path.is_file()] or [path for path in partial if path.is_file()]
 
 

@@ -1,7 +1,8 @@
 """The atlas: the probes to which every scheme is put, and the rows that stand for the registry. No jax.
 
 A row is a scheme as it is trained here, a probe a task with the sizes trained on; a model is a decoder or an encoder.
-`experiments/atlas.py` trains all of them.
+`experiments/atlas.py` trains decoders, `experiments/atlas_encoders.py` encoders, `experiments/atlas_recall.py` the
+probe that takes longest.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from posenc.language.modules import declarations
 
 LENGTH = 16
 MODELS = ("decoder", "encoder")
+EXPERIMENTS = ("atlas", "atlas_encoders", "atlas_recall")
 PLAN = Plan(steps=2000, seeds=(0, 1), lr=(1e-3, 3e-3), rows=512)
 
 
@@ -110,6 +112,12 @@ def probes(steps: int = PLAN.steps) -> tuple[str, ...]:
     return tuple(name for name, probe in PROBES.items() if probe.steps == steps)
 
 
+def titles(model: str, steps: int = PLAN.steps) -> dict[str, str]:
+    """Task to what it asks for, of the probes of a model that are trained for so many steps."""
+    of_model = (PROBES[name] for name in probes(steps) if model in PROBES[name].models)
+    return {probe.task: probe.title for probe in of_model}
+
+
 def runs(schemes: Iterable[str], model: str, probes: Iterable[str] = PROBES) -> Iterator[Run]:
     """The runs of these schemes in a model, probe after probe, so that a probe is whole before the next begins."""
     schemes = tuple(schemes)
@@ -123,10 +131,9 @@ def runs(schemes: Iterable[str], model: str, probes: Iterable[str] = PROBES) -> 
                 yield Run(task=probe.task, width=64, depth=2, heads=4, batch=32, **own, **sizes)
 
 
-def every_run(names: Iterable[str]) -> list[Run]:
-    """The runs of every row on these probes, decoders before encoders."""
-    schemes = {"decoder": (*rows("decoder"), *RECURRENT), "encoder": rows("encoder")}
-    return [run for name in names for model in MODELS for run in runs(schemes[model], model, [name])]
+def every_run(model: str, steps: int = PLAN.steps) -> list[Run]:
+    """The runs of every row in a model, on the probes that are trained for so many steps."""
+    return list(runs((*rows(model), *(RECURRENT if model == "decoder" else ())), model, probes(steps)))
 
 
 def names_in(text: str) -> Iterator[str]:
