@@ -4,10 +4,9 @@ Of 56 schemes 41 are trained; eleven share RoPE's parameters and differ from it 
 another on a line of text, and two are of the plane. A row is a scheme at its defaults, but for constants that belong to
 a length, which a rule in `posenc.lab.spec.atlas` sets for 16 tokens; LSTM and GRU stand beside them. Probes ask for
 offsets, a pointer, distances, indices, counts, a bit to keep, copies and parity. `atlas_encoders` has encoders,
-`atlas_recall` one probe more.
+`atlas_recall` one probe more, `atlas_contrasts` six seeds for what papers say.
 
-Source: ours; the probes and the rule are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md. What Li, Chi,
-Chen, Hua, Ruoss, Golovneva, Yang, Lin and Tan found is from memory.
+Source: ours; the probes and the rule are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md.
 Setting: two layers of width 64, four heads, trained on up to 16 tokens, or 8 symbols for copies and parity, 2,000 steps
 of 32 rows at two rates; a small model that is trained for a minute says what a scheme can do at all, and not what it
 does in a large one.
@@ -20,36 +19,13 @@ Result: not run.
 
 from pathlib import Path
 
-from posenc.lab.results.published import Order
 from posenc.lab.spec import atlas
 
 RECORD = Path(__file__).parent / "records" / "atlas.json.gz"
 
 plan = atlas.PLAN
 titles = atlas.titles("decoder")
-
 counted = "tokens"
-
-OFFSET, COPY, REVERSE, MEMORY = (atlas.PROBES[name].task for name in ("offset", "copy", "reverse", "memory"))
-ALIBI = "alibi(factor=64.0)"
-
-
-def _order(task, first, second, source, seen="memory"):
-    return Order(task, f"{first} (model=decoder)", f"{second} (model=decoder)", source, seen=seen)
-
-
-published = [
-    _order(COPY, "nope", "rope", "Kazemnejad et al. (2023), figure 1, of copying and nine more", "paper"),
-    _order(OFFSET, "fire", ALIBI, "Li et al. (2024), of perplexity beyond the trained length"),
-    _order(OFFSET, "kerple", ALIBI, "Chi et al. (2022), of perplexity beyond the trained length"),
-    _order(OFFSET, "hope", "rope", "Chen et al. (2024), of perplexity beyond the trained length"),
-    _order(OFFSET, "fope", "rope", "Hua et al. (2025), of perplexity beyond the trained length"),
-    _order(REVERSE, "rope @ random_sorted(limit=128)", "rope", "Ruoss et al. (2023), Table 1, of encoders"),
-    _order(MEMORY, "cope", "rope", "Golovneva et al. (2024), of flip-flops"),
-    _order(MEMORY, "path", "rope", "Yang et al. (2025), of flip-flops"),
-    _order(MEMORY, "fox", "rope", "Lin et al. (2025), of texts beyond the trained length"),
-    _order(MEMORY, "stick_breaking", "rope", "Tan et al. (2025), of recall and beyond the trained length"),
-]
 
 
 def runs():

@@ -16,7 +16,6 @@ Result: not run.
 
 from pathlib import Path
 
-from posenc.lab.results.published import Order
 from posenc.lab.spec import atlas
 
 RECORD = Path(__file__).parent / "records" / "atlas_encoders.json.gz"
@@ -24,17 +23,6 @@ RECORD = Path(__file__).parent / "records" / "atlas_encoders.json.gz"
 plan = atlas.PLAN
 titles = atlas.titles("encoder")
 counted = "tokens"
-
-published = [
-    Order(
-        atlas.PROBES["offset"].task,
-        "alibi(form='half', factor=64.0)",
-        "alibi(factor=64.0)",
-        "ours: a penalty alike on both sides cannot tell them apart, so the other one alone can find an offset",
-        learned=False,
-        origin="ours",
-    ),
-]
 
 
 def runs():
