@@ -119,10 +119,11 @@ class Atlas:
         if self.json:
             say_json([dataclasses.asdict(cell) | {"learned": cell.learned} for cell in shown])
             return
-        columns = ["probe", "floor"]
+        columns, measured = ["probe", "floor"], {cell.probe for cell in shown}
         for n, row in enumerate(rows):
             columns += [row, "holds"] + ["difference"] * (n > 0)
-        say_rows(columns, [[name, *_line([cells.get((row, name)) for row in rows])] for name in names])
+        wanted = [name for name in names if self.probes or name in measured]
+        say_rows(columns, [[name, *_line([cells.get((row, name)) for row in rows])] for name in wanted])
         runs = {row: {(c.seeds, c.rates) for c in shown if c.row == row} for row in rows}
         parts = (f"{row} {' or '.join(runs_named(*n) for n in sorted(of))}" for row, of in runs.items() if of)
         say(f"{self.model.capitalize()}s; {'; '.join(parts)}. {LEGEND}")
