@@ -14,7 +14,16 @@ Cost: about 6 hours of one core for two seeds, estimated.
 Command: posenc sweep experiments/atlas.py --only scheme=rope --keep, then posenc sweep experiments/atlas.py, then
 python experiments/atlas.py atlas, which evaluates RoPE's models under the schemes that change it after training
 Variation: posenc sweep experiments/atlas.py --only task=count_symbol scheme=rope,t5,fox --set length=32 --name doubled
-Result: not run.
+Result: The token three places back, medians of two seeds of the last token; L is 16. Of 46 rows, LSTM and GRU among
+them, 39 learn it, 25 hold 0.9 to 2 L, and 20 to 4 L: tables and kernels of distance, ALiBi with steeper slopes, gates
+and stick-breaking, xPos, RoPE with a base near L. RoPE has 0.91 at 2 L and 0.63 at 4 L, with a base of 10 it has 0.99
+there; its own models under frequencies scaled by parts have 0.92 there, and under NTK 0.89. Six schemes that add
+positions to the input know nothing beyond L: at 2 L the best has 0.11, below 0.15 for the token most frequent in a row.
+FIRE has 0.99 at L and 0.08 at 2 L. ALiBi holds with slopes for this length (1.00 at L and 4 L); with the published ones
+it has 0.63 at a size trained on, KERPLE 0.86, GRAPE-AP 0.39, and their losses still fell by 55 %, 65 % and 23 % over
+the last half of training: slow is not unable. In four rows rates that tie differ beyond L, most in GRAPE-M, by 0.67.
+Not run yet: copy, count_symbol, distance, flip_flop, index_of_token, parity_check, pointer_back, reverse,
+token_at_index.
 """
 
 from pathlib import Path
@@ -25,6 +34,7 @@ RECORD = Path(__file__).parent / "records" / "atlas.json.gz"
 
 plan = atlas.PLAN
 titles = atlas.titles("decoder")
+names = {"t5(buckets=16, reach=16) (model=decoder)": "t5, reach 16"}
 counted = "tokens"
 
 

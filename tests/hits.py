@@ -10,6 +10,7 @@ from posenc.lab.results import losses
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
+from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.store import records
 
@@ -34,7 +35,7 @@ class Recorded:
     """
 
     def __init__(self, name):
-        self.results = load(FOLDER / "records" / f"{name}.json")
+        self.results = load(record_of(FOLDER / f"{name}.py"))
         self.shares, self.curves, self.halves = {}, {}, losses.falling(self.results)
         for record in self.results.records:
             for trial in record.trials:

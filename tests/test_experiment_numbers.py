@@ -12,6 +12,7 @@ from posenc.lab.spec.presets import PRESETS
 from posenc.lab.train.training import resolve
 from tests.hits import FOLDER, Recorded, header
 from tests.result_numbers import BY_LAST, OTHERS
+from tests.test_experiments import RECORDED
 
 H100 = 67e12
 """Its floating-point operations per second in float32, as NVIDIA says of the SXM form."""
@@ -105,4 +106,4 @@ def test_every_number_of_a_result_is_read_from_the_record(numbers):
 def test_every_experiment_with_a_record_has_its_numbers_read():
     """Those of invariance and length by the tests above, whose measures are others."""
     named = {numbers.__name__.removeprefix("of_") for numbers in BY_LAST + OTHERS}
-    assert named | {"invariance", "length"} == {path.stem for path in (FOLDER / "records").glob("*.json")}
+    assert named | {"invariance", "length"} == {path.stem for path in RECORDED}

@@ -12,6 +12,7 @@ from posenc.lab.results import statistics
 from posenc.lab.results.atlas_cells import APART, AtlasCell, atlas_cells, on_probes
 from posenc.lab.results.results import Results
 from posenc.lab.spec import atlas
+from posenc.lab.spec.run import WITH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,11 +25,14 @@ ON_TOP = ("nope", *atlas.RECURRENT)
 """Rows that others are read against."""
 HEIGHT, HEAD, FOOT = 0.128, 0.85, 0.2
 """Inches of a row, of the headings and of the line below."""
+STAR = " *"
+"""Behind what RoPE's models are evaluated under."""
 ABOUT = (
     "Number: how far a scheme holds, in L, the longest size trained on: up to there the median share right is at least"
-    " 0.9 at every size. Colour: that share at 2 L, from the highest floor (white) to 1 (blue). Grey: not learned; the"
-    " number is the least median at a size trained on. Hatched: not defined there. Dot: rates that tie in validation"
-    f" differ by {APART:g} or more beyond L. Of text the last token counts, of recall and copies every answer."
+    " 0.9 at every size. Colour: that share at 2 L, from the highest floor (white) to 1 (blue). Grey: less than 0.9 at"
+    " a size trained on, where the least median is the number: not learned, or of a star not kept. Star: the models are"
+    " RoPE's, evaluated under this scheme. Hatched: not defined there. Dot: rates that tie in validation differ by"
+    f" {APART:g} or more beyond L. Of text the last token counts, of recall and copies every answer."
 )
 
 
@@ -93,9 +97,14 @@ def _table(
             if cell.learned and cell.rates_apart >= APART:
                 axes.plot(x + 0.42, y - 0.32, ".", color=ink, markersize=2)
     axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) + 0.5, -0.5), xticks=[])
-    axes.set_yticks(range(len(rows) + 1), ["best floor at 2 L", *rows])
+    axes.set_yticks(range(len(rows) + 1), ["best floor at 2 L", *map(_short, rows)])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+
+
+def _short(row: str) -> str:
+    """A row's name; of what RoPE's models are evaluated under, that with a star."""
+    return row.replace(f"{WITH}rope", STAR)
 
 
 def _headings(axes: Axes, columns: Sequence[tuple[str, str]]) -> None:

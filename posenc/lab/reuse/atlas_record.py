@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
-from posenc.lab.results.results import Results, load
+from posenc.lab.results.results import load
 from posenc.lab.reuse.evaluate import ask
+from posenc.lab.run import plan
 from posenc.lab.spec import atlas
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.store import folder as store
 from posenc.lab.store.records import write_bundle
+from posenc.lab.train.training import resolve
 
 
 def extend_record(experiment: Experiment, record: Path, run: str) -> list[str]:
@@ -21,19 +23,20 @@ def extend_record(experiment: Experiment, record: Path, run: str) -> list[str]:
     """
     results = load(store.find(run))
     before = load(record).records if record.is_file() else ()
-    added = sorted(whole_tasks(experiment, results) - {group.task.label for group in before})
+    trained = {id for group in results.records for id in group.ids}
+    wanted = {task: ids for task, ids in _trials(experiment).items() if ids <= trained}
+    added = sorted(wanted.keys() - {group.task.label for group in before})
     if added:
-        new = results.only(task=added)
+        ids = set().union(*(wanted[task] for task in added))
+        new = replace(results, records=tuple(group for group in results.records if ids.issuperset(group.ids)))
         changed = ask(new.only(scheme="rope"), schemes=[*atlas.AFTER_TRAINING.values()])
         write_bundle(record, experiment.name, (*before, *new.records, *changed.records), ())
     return added
 
 
-def whole_tasks(experiment: Experiment, results: Results) -> set[str]:
-    """The tasks of which these results have every trial of an experiment."""
-    planned, trained = Counter(), Counter()
-    for experiment_run in experiment.runs:
-        planned[experiment_run.task] += experiment.plan.trials
-    for group in results.records:
-        trained[group.task.label] += len(group.trials)
-    return {task for task, trials in planned.items() if trained[task] == trials}
+def _trials(experiment: Experiment) -> dict[str, set[str]]:
+    """Task to the ids of its trials."""
+    ids: dict[str, set[str]] = {}
+    for run in experiment.runs:
+        ids.setdefault(run.task, set()).update(plan.wanted(resolve(run), experiment.plan, {}))
+    return ids
