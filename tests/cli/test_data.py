@@ -15,7 +15,8 @@ from tests.lab import made
 from tests.planting import Fault, plant  # noqa: F401
 
 HAS = {
-    name: importlib.util.find_spec(name) is not None for name in ("pandas", "pyarrow", "tensorboardX", "tensorboard")
+    name: importlib.util.find_spec(name) is not None
+    for name in ("pandas", "polars", "pyarrow", "tensorboardX", "tensorboard")
 }
 needs = {name: pytest.mark.skipif(not has, reason=f"{name} is not installed") for name, has in HAS.items()}
 
@@ -65,19 +66,25 @@ def test_a_column_that_is_wrong_is_noticed(tuned, plant, fault):  # noqa: F811
         check_rows(frame.flat(load(tuned)), load(tuned))
 
 
-@needs["pandas"]
-def test_a_frame_is_a_table_of_pandas(tuned):
+@pytest.mark.parametrize("library", [pytest.param(name, marks=needs[name]) for name in frame.LIBRARIES])
+def test_a_frame_is_a_table_of_its_library(tuned, library):
     results = load(tuned)
-    table = results.frame()
+    table = results.frame(library)
+    assert type(table).__module__.startswith(library)
     assert list(table.columns) == list(frame.flat(results)[0]) and len(table) == len(frame.flat(results))
-    rope = table[table.scheme.str.startswith("rope") & (table["size"] == 32)]
-    assert rope.value.median() == pytest.approx(0.69) and set(rope.depth) == {2}
+    rows = table.to_dicts() if library == "polars" else table.to_dict("records")
+    rope = [row for row in rows if row["scheme"].startswith("rope") and row["size"] == 32]
+    assert rope[1]["value"] == pytest.approx(0.69) and {row["depth"] for row in rope} == {2}
 
 
 def test_a_frame_without_either_library_says_what_to_install(tuned, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ValueError, match="needs pandas or polars, and neither is installed; pip install pandas"):
         load(tuned).frame()
+    with pytest.raises(ValueError, match="needs polars, which is not installed; pip install polars"):
+        load(tuned).frame("polars")
+    with pytest.raises(ValueError, match="was given 'numpy'; take 'pandas' or 'polars'"):
+        load(tuned).frame("numpy")
     with pytest.raises(ValueError, match="need pyarrow; pip install pyarrow"):
         as_parquet([{"a": 1}])
 

@@ -1,31 +1,15 @@
 """Reports in a real browser: from a disk, at the widths of a phone, a tablet and a desk, light and dark."""
 
-import importlib.util
-import shutil
 from pathlib import Path
 
 import pytest
 
 from posenc.lab.cli.report import WriteReport
+from tests.browsing import barriers, browser  # noqa: F401
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FIRST_LOOK = str(Path(__file__).parents[2] / "experiments" / "first_look.py")
 
-pytestmark = [
-    pytest.mark.ci,
-    pytest.mark.skipif(importlib.util.find_spec("playwright") is None, reason="playwright is not installed"),
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is on this machine"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+pytestmark = pytest.mark.ci
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +21,7 @@ def address(tmp_path_factory):
 
 @pytest.mark.parametrize("look", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1440])
-def test_a_report_opens_without_a_network(browser, address, width, look):
+def test_a_report_opens_without_a_network(browser, address, width, look):  # noqa: F811
     page, requests, errors = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=look), [], []
     page.on("request", lambda request: requests.append(request.url))
     page.on("console", lambda message: errors.append(message.text))
@@ -47,11 +31,11 @@ def test_a_report_opens_without_a_network(browser, address, width, look):
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
     nameless = "svg:not([aria-label]):not([aria-hidden]), img:not([alt])"
     assert wide == width and requests == [address] and not errors and page.locator(nameless).count() == 0
-    assert dark == (look == "dark")
+    assert dark == (look == "dark") and not barriers(page)
     page.close()
 
 
-def test_a_touch_reads_a_run(browser, address):
+def test_a_touch_reads_a_run(browser, address):  # noqa: F811
     page = browser.new_page(viewport={"width": 390, "height": 900})
     page.goto(address)
     page.locator("g.run").first.dispatch_event("click")
@@ -61,7 +45,7 @@ def test_a_touch_reads_a_run(browser, address):
     page.close()
 
 
-def test_it_prints_on_two_pages(browser, address):
+def test_it_prints_on_two_pages(browser, address):  # noqa: F811
     page = browser.new_page()
     page.goto(address)
     assert page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") == 2

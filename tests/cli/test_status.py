@@ -189,11 +189,14 @@ def looks(monkeypatch):
 
 def test_watch_looks_again_until_every_trial_has_a_result(folder, posenc, looks):
     claim(folder, "waits")
-    events(folder, step(300))
-    seen = looks(lambda: events(folder, step(800)), lambda: made.write_record(folder, made.rope(label="alibi")))
+    events(folder, step(300, loss=0.25))
+    seen = looks(
+        lambda: events(folder, step(800, loss=0.0625)), lambda: made.write_record(folder, made.rope(label="alibi"))
+    )
     said = posenc("status", "mine", "--watch")
     assert said.code == 0 and len(seen.pauses) == 2 and min(seen.pauses) >= command.PAUSE
-    assert "step 300 of 1000" in said.out and "step 800 of 1000" in said.out and "done 6" in said.out
+    assert "step 300 of 1000, loss 0.25, 20 steps/s" in said.out and "done 6" in said.out
+    assert "step 800 of 1000, loss 0.0625, 20 steps/s" in said.out
     assert "copy  rope" not in said.out, "of groups that are done only the number is shown"
 
 

@@ -1,9 +1,10 @@
 """Pages in a real browser, from the disk: narrow and wide, light and dark, by keyboard, without a network."""
 
 import functools
-import shutil
 
 import pytest
+
+from tests.browsing import barriers, browser  # noqa: F401
 
 pytestmark = pytest.mark.ci
 KINDS = (
@@ -21,44 +22,14 @@ KINDS = (
     "guides/by-hand",
     "reference/attention",
 )
+CHARTS = {"atlas": "#atlas-chart svg", "experiments/length": "#lengths .chart svg"}
+"""Drawn by a script, and waited for."""
 WIDTHS = (390, 768, 1440)
 SECONDS = 60_000
-NAMELESS = """() => [...document.querySelectorAll("main a, main button, main select, main input, main summary")]
-  .filter((e) => e.getClientRects().length && !e.closest("[aria-hidden=true]"))
-  .filter((e) => !(e.innerText || e.getAttribute("aria-label") || e.title
-    || (e.labels && e.labels.length) || e.querySelector("img[alt]"))).map((e) => e.outerHTML.slice(0, 120))"""
-CONTRAST = """() => {
-  const parse = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
-  const over = (top, under) => { const a = top[3] ?? 1; return [0, 1, 2].map((i) => top[i] * a + under[i] * (1 - a)); };
-  const light = (c) => { const [r, g, b] = c.map((v) => { v /= 255; return v <= 0.03928 ? v / 12.92
-    : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const below = (e) => { const stack = []; for (let at = e; at; at = at.parentElement) {
-    const c = parse(getComputedStyle(at).backgroundColor); if (c.length && c[3] !== 0) stack.unshift(c); }
-    return stack.reduce((under, c) => over(c, under), [255, 255, 255]); };
-  return [..."p td th dt dd a label figcaption".split(" ").flatMap((n) => [...document.querySelectorAll(`main ${n}`)])]
-    .filter((e) => !e.matches(".headerlink") && e.getClientRects().length)
-    .filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
-    .map((e) => { const under = below(e), ink = over(parse(getComputedStyle(e).color), under);
-      const [a, b] = [light(ink), light(under)].sort((x, y) => y - x);
-      return [(a + 0.05) / (b + 0.05), e.innerText.slice(0, 40), e.className]; })
-    .filter(([ratio]) => ratio < 4.5);
-}"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync = pytest.importorskip("playwright.sync_api", reason="Playwright comes with the extra `browser`")
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("there is no chromium on this machine")
-    with sync.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
-def opened(browser, built):
+def opened(browser, built):  # noqa: F811
     """`opened("schemes/rope", 390)` is that page; what it asks of other hosts, or complains of, fails."""
     complaints, contexts = [], []
 
@@ -72,8 +43,8 @@ def opened(browser, built):
         page.on("console", lambda m: m.type == "error" and complaints.append(m.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"{local}/{name}.html", timeout=SECONDS)
-        if name == "atlas":
-            page.wait_for_selector("#atlas-chart svg")
+        if chart := CHARTS.get(name):
+            page.wait_for_selector(chart)
         return page
 
     yield show
@@ -93,14 +64,12 @@ def test_a_page_fits_and_is_quiet(opened, name):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", KINDS)
-def test_a_page_can_be_read_and_named(opened, name, scheme):
-    """Instead of axe-core, which no wheel of ours has: names of what can be used, one first heading, contrast."""
+def test_a_page_bars_nobody(opened, name, scheme):
     page = opened(name, 768, color_scheme=scheme)
     dark = page.evaluate("document.body.dataset.mdColorScheme")
     assert dark == ("slate" if scheme == "dark" else "default")
     assert page.locator("main h1").count() == 1 and page.evaluate("document.documentElement.lang") == "en"
-    assert not page.evaluate(NAMELESS)
-    assert not page.evaluate(CONTRAST)
+    assert not barriers(page)
 
 
 def test_search_answers_from_the_disk(opened):
@@ -152,3 +121,29 @@ def test_a_cell_of_the_atlas_tells_its_runs_and_shows_its_places(opened):
     cell.click()
     assert "at place" in page.locator("#atlas-words").inner_text()
     page.wait_for_selector("#atlas-places svg")
+
+
+def test_a_line_of_an_experiment_is_chosen_by_keyboard(opened):
+    page = opened("experiments/permutation")
+    page.wait_for_selector("#lengths .chart svg")
+    faint = functools.partial(page.locator, "#lengths .chart .mark-line path[opacity='0.15']")
+    keys = page.locator("#lengths .keys button")
+    assert keys.count() > 8 and faint().count() == 0
+    keys.nth(3).focus()
+    page.keyboard.press("Enter")
+    name = keys.nth(3).inner_text()
+    assert page.locator("#lengths [role=status]").inner_text().startswith(f"{name}: ")
+    page.wait_for_selector("#lengths .chart .mark-line path[opacity='0.15']")
+    assert faint().count() == keys.count() - 1
+    lines = keys.count()
+    page.locator("#lengths select").focus()
+    page.keyboard.press("ArrowDown")
+    assert keys.count() != lines
+
+
+def test_on_paper_and_without_scripts_the_committed_figure_stands_alone(opened):
+    page = opened("experiments/length")
+    page.emulate_media(media="print")
+    assert page.locator("#lengths").is_hidden() and page.locator("figure.figure img").is_visible()
+    page = opened("experiments/first_look", java_script_enabled=False)
+    assert page.locator("#lengths").is_hidden() and page.locator("figure.figure img").is_visible()

@@ -15,7 +15,7 @@ from posenc.catalog.card import Card
 from posenc.lab import tasks
 from posenc.lab.results.atlas_cells import atlas_cells
 from posenc.lab.results.results import load
-from posenc.lab.site import atlas_data, guides, home, shelf, tags, task_pages, tiles, usage
+from posenc.lab.site import atlas_data, guides, home, length_charts, shelf, tags, task_pages, tiles, usage
 from posenc.lab.site.atlas_page import EMPTY, atlas_page
 from posenc.lab.site.reference import GROUPS, fenced, reference_pages
 
@@ -32,10 +32,11 @@ HOSTILE = "<script>alert('x')</script>"
         tags.facts([(HOSTILE, HOSTILE)]),
         tags.picture('"><script>', HOSTILE, HOSTILE),
         Card("scheme", HOSTILE, HOSTILE, HOSTILE).as_html(),
+        length_charts.section([{"title": HOSTILE, "chart": {}, "lines": [{"name": HOSTILE}]}]),
     ],
 )
 def test_a_text_of_a_record_is_shown_as_text(written):
-    assert "<script" not in written and "&lt;script" in written or "%3Cscript" in written
+    assert HOSTILE not in written and '"><script>' not in written and "&lt;script" in written
 
 
 def test_a_block_holds_a_fence_of_its_own():
@@ -132,8 +133,10 @@ def test_the_atlas_takes_all_of_it_before_parts(tmp_path, partial):
     (tmp_path / "records" / "partial").mkdir(parents=True)
     shutil.copy(partial, tmp_path / "records" / "partial")
     assert atlas_data.records(tmp_path) == [tmp_path / "records" / "partial" / "atlas.json"]
-    (tmp_path / "records" / "atlas.json.gz").write_bytes(b"")
-    assert atlas_data.records(tmp_path) == [tmp_path / "records" / "atlas.json.gz"]
+    recall = tmp_path / "records" / "partial" / "atlas_recall.json.gz"
+    for path in (recall, tmp_path / "records" / "atlas.json.gz"):
+        path.write_bytes(b"")
+    assert atlas_data.records(tmp_path) == [tmp_path / "records" / "atlas.json.gz", recall]
 
 
 def test_numbers_of_the_atlas_are_those_of_its_cells(partial):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PARTS = ("revisions", "sources")
 """Settings that hold several values by name, which are columns each."""
+LIBRARIES: dict[str, dict[str, Any]] = {"pandas": {}, "polars": {"infer_schema_length": None}}
+"""Those that have a `DataFrame`, the first to be taken first, and how it is made of rows."""
 FREE = ("task", "scheme")
 """Settings that a row has under the name of its table, and here as they were planned."""
 
@@ -39,14 +41,15 @@ def flat(results: Results) -> list[dict[str, Any]]:
     return rows
 
 
-def frame(results: Results) -> Any:
-    """The same as a table of pandas, or of polars. Raises `ValueError` where neither is installed."""
-    rows = flat(results)
-    if importlib.util.find_spec("pandas") is not None:
-        return importlib.import_module("pandas").DataFrame(rows)
-    if importlib.util.find_spec("polars") is not None:
-        return importlib.import_module("polars").DataFrame(rows, infer_schema_length=None)
-    raise ValueError("A frame needs pandas or polars, and neither is installed; pip install pandas, or take .rows().")
+def frame(results: Results, library: str | None = None) -> Any:
+    """The same as a table of a library, or of the first that is installed. Raises `ValueError` where none is."""
+    if library not in (None, *LIBRARIES):
+        raise ValueError(f"frame() was given {library!r}; take {' or '.join(map(repr, LIBRARIES))}.")
+    for name in (library,) if library else LIBRARIES:
+        if importlib.util.find_spec(name) is not None:
+            return importlib.import_module(name).DataFrame(flat(results), **LIBRARIES[name])
+    needed = f"{library}, which is not" if library else "pandas or polars, and neither is"
+    raise ValueError(f"A frame needs {needed} installed; pip install {library or 'pandas'}, or take .rows().")
 
 
 def _rows(rows: Sequence[Row], tuning: bool) -> list[dict[str, Any]]:

@@ -128,12 +128,13 @@ class Results:
         """The same of the trials that chose a learning rate, which are not reported."""
         return self._ordered(self.tuning)
 
-    def frame(self) -> Any:
-        """A table of pandas, or of polars where that alone is installed: one row for each trial and size, those that
-        chose a rate marked as `tuning`, every setting a column. Raises `ValueError` where neither is installed."""
+    def frame(self, library: str | None = None) -> Any:
+        """A table of "pandas" or of "polars", unless told of the first that is installed: one row for each trial and
+        size, those that chose a rate marked as `tuning`, every setting a column. Raises `ValueError` where the library
+        is not installed."""
         from posenc.lab.results.frame import frame
 
-        return frame(self)
+        return frame(self, library)
 
     def only(self, **where: str | int | float | tuple | list | set) -> Results:
         """The results of some tasks, schemes or seeds: `results.only(scheme=("rope", "alibi"), task="copy")`.

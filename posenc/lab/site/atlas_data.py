@@ -14,7 +14,8 @@ from posenc.lab.results.atlas_cells import PROBE_OF, on_probes, placed
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import HOLDS, TableCell
-from posenc.lab.spec import atlas, committed
+from posenc.lab.spec import atlas
+from posenc.lab.store.records import PACKED
 
 TIMES = (1, 1.25, 2, 4)
 """The sizes to choose from, in L, the longest size trained on."""
@@ -23,10 +24,10 @@ CHOSEN = "chosen"
 
 
 def records(folder: Path) -> list[Path]:
-    """The committed records of the atlas in a folder of experiments: all of it, or what is trained of it so far."""
-    final = [committed.record_of(folder / f"{name}.py") for name in atlas.EXPERIMENTS]
-    partial = [folder / "records" / "partial" / f"{name}.json" for name in atlas.EXPERIMENTS]
-    return [path for path in final if path.is_file()] or [path for path in partial if path.is_file()]
+    """The committed records of the atlas in a folder of experiments, and what is trained of its other probes so far."""
+    places = (folder / "records", folder / "records" / "partial")
+    paths = [place / f"{name}.json{PACKED}" for name in atlas.EXPERIMENTS for place in places]
+    return [path for path in paths if path.is_file()]
 
 
 def atlas_data(paths: Iterable[Path]) -> dict[str, list[dict[str, Any]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,6 @@ METRICS = {
     "x1": "right at L",
     "reach": "furthest size with 90 %, in L",
 }
-FIT = {"type": "fit-x", "contains": "padding"}
-"""A chart is as wide as the page, labels and all."""
 SCRIPTS = ("assets/vega.js", "assets/atlas-data.js", "assets/atlas.js")
 ABOUT = (
     "Every scheme on the same probes. L is the longest size trained on; a number is the median share right over seeds."
@@ -35,15 +32,12 @@ EMPTY = (
 
 
 def atlas_page(experiments: Path, assets: Path) -> SitePage:
-    """The page, whose data and scripts are written into the folder of assets; without records it says so."""
+    """The page, whose data are written into the folder of assets; without records it says so."""
     data = atlas_data(records(experiments))
     if not data["cells"]:
         return tags.page(
             "atlas.md", "The atlas", "# The atlas", tags.paragraph(ABOUT), tags.paragraph(EMPTY), hide=tags.ALONE
         )
-    import vl_convert
-
-    (assets / "vega.js").write_text(vl_convert.javascript_bundle(), encoding="utf-8")
     content = {
         **data,
         "probes": {model: columns(model) for model in atlas.MODELS},
@@ -59,13 +53,13 @@ def atlas_page(experiments: Path, assets: Path) -> SitePage:
     families = [f for f in HUES if any(line["family"] == f for line in cells)]
     families += sorted({line["family"] for line in cells} - {*families})
     menus = [
-        _menu("model", "Direction", {m: f"{m}, {'one way' if m == 'decoder' else 'both ways'}" for m in models}),
-        _menu("metric", "Metric", METRICS),
-        _menu("rate", "Learning rate", {r: "chosen in validation" if r == CHOSEN else r for r in rates}),
-        _menu("family", "Family", {"": "all", **{f: f for f in families}}),
-        _menu("sort", "Sort by", {"": "family", "row": "name"}),
+        tags.menu("model", "Direction", {m: f"{m}, {'one way' if m == 'decoder' else 'both ways'}" for m in models}),
+        tags.menu("metric", "Metric", METRICS),
+        tags.menu("rate", "Learning rate", {r: "chosen in validation" if r == CHOSEN else r for r in rates}),
+        tags.menu("family", "Family", {"": "all", **{f: f for f in families}}),
+        tags.menu("sort", "Sort by", {"": "family", "row": "name"}),
     ]
-    picks = [_menu("row", "Scheme", {}), _menu("probe", "Probe", {})]
+    picks = [tags.menu("row", "Scheme", {}), tags.menu("probe", "Probe", {})]
     return tags.page(
         "atlas.md",
         "The atlas",
@@ -73,10 +67,10 @@ def atlas_page(experiments: Path, assets: Path) -> SitePage:
         tags.paragraph(ABOUT),
         '<form class="filters" id="atlas-menus">\n' + "\n".join(menus) + "\n</form>",
         '<p class="note" id="atlas-count" role="status" aria-live="polite"></p>',
-        '<div id="atlas-chart" role="img" aria-label="Heat map; the table below has its numbers"></div>',
+        '<div id="atlas-chart"></div>',
         "## By place",
         '<form class="filters" id="atlas-picks">\n' + "\n".join(picks) + "\n</form>",
-        '<div id="atlas-places" role="img" aria-label="Share right by place in the longest rows"></div>',
+        '<div id="atlas-places"></div>',
         '<p class="note" id="atlas-words" role="status" aria-live="polite"></p>',
         "## As a table",
         '<div id="atlas-table">\n' + _table(cells, models[0]) + "\n</div>",
@@ -89,19 +83,24 @@ def heat_map() -> dict[str, Any]:
     """The declaration of the heat map over the lines that a reader chose, which the page's script gives it."""
     import altair as alt
 
-    x = alt.X("probe:N", sort=None, title=None, axis=alt.Axis(orient="top", labelAngle=-60, domain=False, ticks=False))
+    above, below = (
+        alt.X("probe:N", sort=None, title=None, axis=alt.Axis(orient=o, labelAngle=-60, domain=False, ticks=False))
+        for o in ("top", "bottom")
+    )
     y = alt.Y("row:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False, labelLimit=150, minExtent=60))
     shade = alt.Color("above:Q", scale=alt.Scale(scheme="blues", domain=[0, 1]), legend=None)
     shown = ("row", "probe", "value", "L, 1.25 L, 2 L, 4 L", "holds to", "floor at 2 L", "rate", "runs", "lost")
-    base = alt.Chart(alt.NamedData("cells")).encode(x=x, y=y)
+    base = alt.Chart(alt.NamedData("cells")).encode(y=y)
     cell = base.mark_rect(stroke="#fff", strokeWidth=1, cursor="pointer").encode(
+        x=above,
         color=alt.condition("datum.learned", shade, alt.value("#d5d5d5")),
         tooltip=[alt.Tooltip(f"{name.replace('.', '_')}:N", title=name) for name in shown],
     )
-    ink = alt.condition("datum.learned && datum.above > 0.55", alt.value("#fff"), alt.value("#222"))
-    text = base.mark_text(fontSize=9, tooltip=None).encode(text="text:N", color=ink)
-    chart = (cell + text).properties(width="container", height=alt.Step(17), autosize=FIT).configure_view(stroke=None)
-    return chart.to_dict()
+    ink = alt.condition("datum.learned && datum.above > 0.68", alt.value("#fff"), alt.value("#222"))
+    text = base.mark_text(fontSize=10, tooltip=None).encode(x=below, text="text:N", color=ink)
+    words = "Heat map of rows and probes; the table below has its numbers"
+    chart = (cell + text).resolve_axis(x="independent").properties(width="container", description=words)
+    return chart.configure_view(stroke=None).to_dict()
 
 
 def place_lines() -> dict[str, Any]:
@@ -119,12 +118,8 @@ def place_lines() -> dict[str, Any]:
             tooltip=["row:N", "place:Q", "right:Q"],
         )
     )
-    return chart.properties(width="container", height=220, autosize=FIT).configure_view(stroke=None).to_dict()
-
-
-def _menu(name: str, label: str, choices: dict[str, str]) -> str:
-    options = "".join(f'<option value="{escape(value)}">{escape(text)}</option>' for value, text in choices.items())
-    return f'<label>{label} <select name="{name}">{options}</select></label>'
+    words = "Share right by place in the longest rows"
+    return chart.properties(width="container", height=220, description=words).configure_view(stroke=None).to_dict()
 
 
 def _table(cells: list[dict[str, Any]], model: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from posenc.lab.cli import claims
 from posenc.lab.results.published import count_seen
 from posenc.lab.results.verdicts import count_verdicts
-from posenc.lab.site import tags
+from posenc.lab.site import length_charts, tags
 from posenc.lab.site.shelf import Shelved
 from posenc.lab.site.tags import Link, SitePage
 
@@ -37,6 +37,7 @@ def _page(shelved: Shelved) -> SitePage:
     rows = [("source", head.source), ("setting", head.setting), ("cost", head.cost), ("variation", head.variation)]
     rows.append(("numbers seen in", "" if seen == "none" else seen))
     rows.append(("tasks", tuple(Link(task, f"../tasks/{task}.html") for task in sorted(shelved.tasks))))
+    charts = length_charts.length_charts(shelved.results)
     provenance = shelved.results.provenance() if shelved.results else {}
     rows += [(name, ", ".join(provenance[name])) for name in ("commit", "device", "jax") if provenance.get(name)]
     return tags.page(
@@ -45,6 +46,7 @@ def _page(shelved: Shelved) -> SitePage:
         f"# {name}",
         tags.paragraph(head.claim, "idea"),
         _figure(shelved),
+        length_charts.section(charts) if charts else "",
         "## Result",
         tags.paragraph(head.result or "Not run yet: the repository has no record of it."),
         tags.paragraph(shelved.answer),
@@ -68,7 +70,7 @@ def _figure(shelved: Shelved) -> str:
     caption = shelved.figure.with_suffix(".caption.txt")
     words = " ".join(caption.read_text(encoding="utf-8").split()) if caption.is_file() else ""
     text = f"Results of {shelved.name}, described below" if words else f"Results of {shelved.name}"
-    return tags.picture(f"../assets/figures/{shelved.figure.name}", text, words, "figure")
+    return tags.picture(f"../assets/figures/{shelved.figure.name}", text, words, "figure", wide=True)
 
 
 def _table(shelved: Shelved) -> Iterator[str]:

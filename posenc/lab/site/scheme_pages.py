@@ -52,7 +52,11 @@ def _grid(cards: Mapping[str, Card]) -> SitePage:
     facts = {name: {fact.key: fact.value for fact in described.facts} for name, described in cards.items()}
     families = sorted({of["family"] for of in facts.values()})
     sites = list(dict.fromkeys(site for of in facts.values() for site in of["enters"]))
-    menus = [_menu("family", "Family", families), _menu("site", "Enters at", sites), _menu("can", "Can", [*ABLE])]
+    choices = {"family": ("Family", families), "site": ("Enters at", sites), "can": ("Can", [*ABLE])}
+    menus = [
+        tags.menu(name, label, {"": "all"} | {value: ABLE.get(value, value) for value in values})
+        for name, (label, values) in choices.items()
+    ]
     lines = ['<form class="filters" data-filters="schemes">', *menus]
     lines += ['<p class="count" role="status" aria-live="polite"></p>', "</form>", '<ul class="tiles" id="schemes">']
     for name, described in cards.items():
@@ -68,11 +72,6 @@ def _grid(cards: Mapping[str, Card]) -> SitePage:
         " light where low; a curve is the size of a query's scores by its position."
     )
     return tags.page("schemes/index.md", "Schemes", tags.paragraph(about), "\n".join([*lines, "</ul>"]), hide=tags.WIDE)
-
-
-def _menu(name: str, label: str, choices: Sequence[str]) -> str:
-    options = "".join(f'<option value="{escape(c)}">{escape(ABLE.get(c, c))}</option>' for c in choices)
-    return f'<label>{label} <select name="{name}"><option value="">all</option>{options}</select></label>'
 
 
 def _page(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -75,9 +75,15 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     lines = [f"<tr>{''.join(f'<td>{cell(value)}</td>' for value in row)}</tr>" for row in rows]
     named = f' role="region" aria-label="{escape(caption or columns[0])}"'
-    parts = [f'<div class="scroll" tabindex="0"{named}>', "<table>"]
+    parts = [f'<div class="scroll" tabindex="0"{named}>', '<table class="rows">']
     parts += [f"<caption>{escape(caption)}</caption>"] * bool(caption)
     return "\n".join([*parts, f"<thead><tr>{head}</tr></thead>", "<tbody>", *lines, "</tbody></table>", "</div>"])
+
+
+def menu(name: str, label: str, choices: Mapping[str, str]) -> str:
+    """A menu under its label, of values and the texts that stand for them."""
+    options = "".join(f'<option value="{escape(value)}">{escape(text)}</option>' for value, text in choices.items())
+    return f'<label>{label} <select name="{name}">{options}</select></label>'
 
 
 def facts(rows: Iterable[tuple[str, object]]) -> str:
@@ -86,10 +92,12 @@ def facts(rows: Iterable[tuple[str, object]]) -> str:
     return "\n".join(['<dl class="facts">', *lines, "</dl>"]) if lines else ""
 
 
-def picture(source: str, text: str, caption: str = "", kind: str = "") -> str:
-    """An image with the text that says what it shows."""
+def picture(source: str, text: str, caption: str = "", kind: str = "", wide: bool = False) -> str:
+    """An image with the text that says what it shows; a wide one scrolls by itself where the page is narrow."""
     below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     image = f'<img src="{escape(source)}" alt="{escape(text)}" loading="lazy">'
+    if wide:
+        image = f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(text)}">{image}</div>'
     return f"<figure{_kind(kind)}>{image}{below}</figure>"
 
 

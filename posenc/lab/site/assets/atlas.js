@@ -1,15 +1,18 @@
 // The atlas: menus choose among the lines of the data; the heat map, the table and the curve show what was chosen.
 (() => {
+  const STEP = 17;  // pixels of a row
   const data = window.posencAtlas;
   const menus = document.getElementById("atlas-menus").elements;
   const picks = document.getElementById("atlas-picks").elements;
   let heat = null;
   let cells = [];
+  let height = 0;
   let points = [];
   let how = {};
   let scheme = "";
 
-  const number = (value) => (value === null || value === undefined ? "–" : String(Math.round(value * 100) / 100));
+  const number = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
+  const times = (value) => (value === null || value === undefined ? "–" : String(value));
 
   function lines() {
     const metric = menus.metric.value;
@@ -20,7 +23,7 @@
       const learned = line.reach !== null;
       const value = line[metric];
       const above = metric === "reach" ? (value ?? 0) / 4 : ((value ?? 0) - line.floor) / (1 - line.floor);
-      const text = metric === "reach" && !learned ? number(line.trained) : number(value);
+      const text = metric !== "reach" ? number(value) : learned ? times(value) : number(line.trained);
       return {
         ...line, learned, value, text,
         above: Math.max(0, Math.min(1, above)),
@@ -94,7 +97,8 @@
     options(picks.row, rows.map((row) => [row, row]), rows[0]);
     options(picks.probe, probes.map((probe) => [probe, data.titles[probe]]), probes[0]);
     cells = chosen;
-    if (heat) heat.data("cells", cells).runAsync();
+    height = STEP * rows.length;
+    if (heat) heat.data("cells", cells).height(height).runAsync();
     showPlaces();
   }
 
@@ -127,7 +131,7 @@
     const actions = { export: true, source: false, compiled: false, editor: false };
     how = { renderer: "svg", actions, config };
     show();
-    heat = await embed("#atlas-chart", { ...data.heat, datasets: { cells } });
+    heat = await embed("#atlas-chart", { ...data.heat, height, datasets: { cells } });
     heat.addEventListener("click", (event, item) => {
       if (!item || !item.datum || !item.datum.probe) return;
       picks.row.value = item.datum.row;

@@ -22,3 +22,9 @@ for (const form of document.querySelectorAll("form[data-filters]")) {
   form.addEventListener("submit", (event) => event.preventDefault());
   show();
 }
+
+// Names and keys that the theme leaves out: of the search, and of tables that scroll.
+document.querySelector(".md-search").setAttribute("aria-label", "Search");
+addEventListener("load", () => {
+  for (const wrap of document.querySelectorAll(".md-typeset__scrollwrap")) wrap.tabIndex = 0;
+});
