@@ -5,9 +5,26 @@ from types import SimpleNamespace
 
 import pytest
 
-from posenc.lab.run import saving
+from posenc.lab.run import saving, trainer
+from posenc.lab.run.sweep import sweep
 from tests.lab.interrupted import resumed
-from tests.lab.test_sweep import trials
+from tests.lab.test_sweep import Watch, experiment, trials
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs_stay():
+    """A sweep drops the programs of a scheme when the next begins, for memory; here the next test has them again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "forget_programs", lambda: None)
+        yield
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """The sweep of two schemes that most tests are about, done and with its parameters. To be copied, not changed."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    assert sweep(experiment(), folder, keep=True, watch=Watch()) == 0
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -119,9 +119,8 @@ def test_the_exit_code_says_what_came_of_the_run_and_a_killed_worker_is_named(ru
 
 
 @pytest.mark.ci
-def test_a_worker_does_what_a_sweep_would_have_done(tmp_path):
-    whole, ours = tmp_path / "whole", tmp_path / "ours"
-    assert sweep(experiment(), whole, watch=Watch()) == 0
+def test_a_worker_does_what_a_sweep_would_have_done(whole, tmp_path):
+    ours = tmp_path / "ours"
     plan_experiment(experiment(), ours)
     assert work(ours, watch=Watch()) == 0
     as_json = lambda found: {id: json.dumps([t.evaluations, t.validation, t.curve]) for id, t in found.items()}  # noqa: E731
