@@ -128,18 +128,6 @@ def test_running_out_of_memory_is_an_outcome_of_its_own(tmp_path, monkeypatch):
     assert store.status(tmp_path / "x").counts["oom"] == 4
 
 
-@pytest.mark.nightly  # the rest of an interrupted sweep resumes to the same table
-def test_more_seeds_run_those_alone(whole, tmp_path):
-    folder = tmp_path / "more"
-    shutil.copytree(whole, folder)
-    before = trials(folder)
-    watch = Watch()
-    assert sweep(experiment(seeds=(0, 1, 2)), folder, watch=watch) == 0
-    assert [said[2] for said in watch.heard if said[0] == "group"] == [1, 1]
-    after = trials(folder)
-    assert len(after) == 6 and all(after[i] == t for i, t in before.items())
-
-
 def test_a_folder_of_an_older_posenc_keeps_its_sizes_and_a_new_one_has_more(tmp_path, monkeypatch):
     def sizes():
         return {(one.label, one.run["length"], one.knobs.seed): one.sizes for one in store.read_plan(tmp_path / "old")}
@@ -234,18 +222,6 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
         recorded = getattr(trials(whole)[line.id], examples)
         assert recorded == {n: {name: int(a[at]) for name, a in sums.items()} for at, n in enumerate(sizes)}
     assert isinstance(nnx.state(model), nnx.State)
-
-
-@pytest.mark.nightly  # kept parameters come back bit for bit
-def test_parameters_asked_for_later_are_trained_for(tmp_path):
-    folder = tmp_path / "late"
-    few = dataclasses.replace(experiment(), runs=experiment().runs[:1])
-    assert sweep(few, folder, watch=Watch()) == 0 and checkpoints.kept(folder) == []
-    before = trials(folder)
-    assert sweep(few, folder, keep=True, watch=Watch()) == 0
-    assert sorted(checkpoints.kept(folder)) == sorted(before) and trials(folder) == before
-    again = Watch()
-    assert sweep(few, folder, keep=True, watch=again) == 0 and again.labels() == []
 
 
 @pytest.mark.ci

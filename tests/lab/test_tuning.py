@@ -3,9 +3,7 @@
 import contextlib
 import io
 import json
-import os
 import shutil
-import signal
 
 import pytest
 
@@ -14,8 +12,7 @@ from posenc.lab.figures.tables import table
 from posenc.lab.results import control, rates, statistics
 from posenc.lab.results.results import load
 from posenc.lab.results.standing import finished, standing
-from posenc.lab.run.sweep import plan_experiment, rehearse, sweep
-from posenc.lab.run.worker import work
+from posenc.lab.run.sweep import rehearse, sweep
 from posenc.lab.spec import settings
 from posenc.lab.spec.experiment import from_words
 from posenc.lab.spec.run import Plan
@@ -25,7 +22,6 @@ from posenc.lab.store.schema import TUNING, PlannedTrial, TrialRecord, read
 from tests.lab import made
 from tests.lab.retuned import RATES, SEEDS, TUNING_SEEDS, asked, tiny
 from tests.lab.test_sweep import Watch, break_rope
-from tests.planting import Fault, plant  # noqa: F401
 
 # what is planned
 
@@ -99,22 +95,6 @@ def test_the_tuning_seeds_choose_and_the_others_are_reported():
     assert (cell.rates, cell.counts) == (RATES, {"done": 7})
     assert {row.seed for row in results.tuning_rows()} == {*TUNING_SEEDS}
     assert len(results.trials()) == 7, "all are named as the source"
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault("posenc.lab.results.results:Results.__post_init__", "if any(", "if not any(", "", ""),
-        Fault("posenc.lab.results.rates:scores", "validated[trial].share", "float(np.mean(inside))", "", ""),
-        Fault("posenc.lab.results.rates:_tuned", "choose_rate(", "(lambda s: min(s))(", "", ""),
-        Fault("posenc.lab.results.statistics:_cell", "choice.rate if choice", "None if choice", "", ""),
-    ],
-    ids=["a tuning seed is reported", "test examples choose", "the smallest rate", "no choice"],
-)
-def test_a_planted_fault_is_seen(fault, plant):  # noqa: F811
-    plant(fault)
-    with pytest.raises((AssertionError, KeyError)):
-        check_reported(made.results("a", tuned()))
 
 
 def test_no_metric_that_is_requested_changes_the_choice():
@@ -245,32 +225,6 @@ def test_a_rehearsal_counts_both_stages(tmp_path):
     assert (counts["trials"], counts["tuning"], counts["done"]) == (14, 8, 0)
     one = rehearse(tiny(tuning=(), lr=(1e-3,), seeds=(0,)), tmp_path / "x")
     assert counts["operations"] == pytest.approx(7 * one["operations"])
-
-
-@pytest.mark.nightly  # test_resuming.py ends before, at and after the change
-def test_a_signal_between_the_stages_costs_nothing(tmp_path, tuned_run):
-    folder, sent = tmp_path / "cut", []
-
-    def stop(label, steps, total, loss):
-        if not sent and standing(folder).undecided == 0:
-            sent.append(os.kill(os.getpid(), signal.SIGTERM))
-
-    assert sweep(asked(seeds=REPORTED), folder, watch=Watch(stop)) == 75 and sent
-    assert sweep(asked(seeds=REPORTED), folder, watch=Watch()) == 0
-    check_both_stages(folder)
-    assert table(load(folder), "csv") == table(load(tuned_run[0]), "csv")
-
-
-@pytest.mark.nightly  # test_tuning_seeds.py has workers and a cluster, which see the folder alone, plan it
-def test_a_worker_that_only_sees_the_folder_plans_the_second_stage(tmp_path, tuned_run):
-    folder = tmp_path / "planned"
-    plan_experiment(asked(seeds=REPORTED), folder, group_size=2)
-    assert standing(folder).undecided == 4
-    assert work(folder, watch=Watch()) == 0
-    check_both_stages(folder)
-    sizes = {row.trials for row in store.status(folder).rows if not row.tuning}
-    assert max(sizes) <= 2, "new groups are no larger than the tuning ones"
-    assert table(load(folder), "csv") == table(load(tuned_run[0]), "csv")
 
 
 @pytest.mark.ci

@@ -7,7 +7,6 @@ import pytest
 
 import posenc
 from tests.golden.through import scores
-from tests.oracles.tupe import term
 from tests.schemes.helpers import DIMS, attend, made, tokens
 
 BUCKETS = "tupe(buckets=8, reach=6)"
@@ -21,47 +20,12 @@ def strong(text, dims=DIMS):
     return scheme, jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape), jnp.result_type(float)), params)
 
 
-def of_head(params, head):
-    return params["layer"] | {n: a[head] for n, a in params["heads"].items()}
-
-
-@pytest.mark.ci
-def test_the_widened_product_is_the_dense_term_also_where_lengths_differ_and_positions_have_no_order(x64):
-    """The theorem: a product of widened queries and keys is content by content and place by place, and no more."""
-    scheme, params = strong("tupe")
-    q, k, _, _ = tokens(7, dtype=np.float64)
-    places = np.array([3, 0, 9, 9, 1, 15, 4])
-    dense = np.array([[[term(of_head(params, h), a, b) for b in places] for a in places[4:]] for h in range(4)])
-    content = np.einsum("qhd,khd->hqk", q[4:], k)
-    ours = scores(scheme, params, q[4:], k, positions=places[4:], key_positions=places)
-    np.testing.assert_allclose(ours, (content + dense) / 8**0.5, atol=1e-12)
-
-
 def test_all_of_it_belongs_to_all_layers():
     scheme, params = made(RESET)
     shared, unshared = posenc.split(scheme, params)
     assert not unshared["layer"] and not unshared["heads"]
     assert shared["layer"]["table"].shape == (17, DIMS.width) and shared["heads"]["bias"].shape == (4, 9)
     assert made("tupe")[1]["layer"]["table"].shape == (16, DIMS.width) and "bias" not in made("tupe")[1]["heads"]
-
-
-@pytest.mark.ci
-def test_with_reset_the_first_position_is_near_no_place():
-    scheme, params = strong(RESET)
-    zero = np.zeros((7, 4, 4), np.float32)
-    s = np.asarray(scores(scheme, params, zero, zero))
-    row, column = s[:, 0, :], s[:, 1:, 0]
-    assert np.ptp(row, 1).max() < 1e-5 and np.ptp(column, 1).max() < 1e-5
-    assert (np.abs(row[:, 0] - column[:, 0]) > 1e-3).all()
-    assert (np.ptp(s[:, 1:, 1:].reshape(4, -1), 1) > 0.1).all()
-    head_params = of_head(params, 2)
-    np.testing.assert_allclose(row[2, 0], term(head_params, 0, 0) / 8**0.5 + head_params["bias"][4], rtol=1e-4)
-    np.testing.assert_allclose(column[2, 0], term(head_params, 1, 1) / 8**0.5 + head_params["bias"][8], rtol=1e-4)
-    np.testing.assert_allclose(
-        scores(scheme, params, zero[:2], zero[:2], positions=[3, 5], key_positions=[3, 5])[2, 0, 1],
-        term(head_params, 4, 6) / 8**0.5 + head_params["bias"][4 + 2],
-        rtol=1e-4,
-    )
 
 
 @pytest.mark.ci

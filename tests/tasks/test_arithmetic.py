@@ -133,19 +133,6 @@ def _digits_of_equal_weight_share_a_number(task, numbers, tokens, coupled):
     assert not coupled[nothing].any()
 
 
-@pytest.mark.nightly  # the cells of a board and the strata kept
-def test_the_coordinates_of_published_sums_are_those_of_the_papers():
-    """653 + 49: position coupling in its own format; places of digits in that of Abacus."""
-    batch = drawn(tasks.parse("addition(other=2)"), 3, rows=2)
-    np.testing.assert_array_equal(batch.coords["coupled"][0], [0, 4, 3, 2, 1, 4, 3, 2, 1, 2, 3, 4, 5, 0])
-    batch = drawn(tasks.parse("addition(format='abacus', other=2)"), 3, rows=2)
-    np.testing.assert_array_equal(batch.coords["digit"][0][:11], [0, 1, 2, 3, 0, 1, 2, 0, 1, 2, 3])
-    batch = drawn(tasks.parse("multiply_nxm(m=2)"), 2, rows=2)
-    np.testing.assert_array_equal(batch.coords["coupled"][0], [0, 3, 4, 5, 3, 4, 5, 4, 3, 2, 1, 0])
-    batch = drawn(tasks.parse("addition_multi"), 2, rows=2)
-    np.testing.assert_array_equal(batch.coords["coupled"][0], [0, 3, 2, 1, 3, 2, 1, 3, 2, 1, 2, 3, 4, 0])
-
-
 PLACED = ["multiplication_abacus", "bitwise_or", "sort_labels", "addition_multi", "multiply_nxm"]
 
 
