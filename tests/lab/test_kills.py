@@ -80,25 +80,26 @@ def test_a_process_that_is_killed_inside_a_save_or_a_record_loses_neither(whole,
 
 
 @pytest.mark.ci
+@pytest.mark.timeout(1500)  # half a minute alone, and ten times that beside other work
 def test_workers_whose_parent_is_killed_save_and_end_and_the_same_command_goes_on(tmp_path):
     """No checkpoint is due before the end, so what is there was saved when the parent was gone."""
     runs, folder = tmp_path, tmp_path / "orphans"
-    model = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=30000 segment=20 sizes=4,8 rows=8".split()
+    model = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=12000 segment=20 sizes=4,8 rows=8".split()
     command = [sys.executable, "-m", "posenc", "sweep", "--grid", "scheme=rope,nope", "task=even_pairs"]
     command += ["--set", *model, "--seeds", "1", "--name", folder.name, "--workers", "2", "--save-every", "1e9"]
     how = {"env": {**os.environ, "POSENC_RUNS": str(runs)}, "cwd": ROOT, "stdout": subprocess.DEVNULL, "text": True}
     parent = subprocess.Popen(command, stderr=subprocess.DEVNULL, **how)
     logs = lambda: [path for path in (folder / "events").glob("*") if '"step"' in path.read_text()]  # noqa: E731
-    assert within(120, lambda: len(logs()) == 2 or parent.poll() is not None) and parent.poll() is None
+    assert within(600, lambda: len(logs()) == 2 or parent.poll() is not None) and parent.poll() is None
     workers = [claim.pid for claim in store.held(folder)]
     parent.kill()
     parent.wait()
-    assert len(workers) == 2 and within(30, lambda: not any(map(claims._started, workers)))
+    assert len(workers) == 2 and within(300, lambda: not any(map(claims._started, workers)))
     assert made.recorded(folder) == {} and list((folder / "claims").iterdir()) == []
     saved = [
         checkpoints.step_of(path) for group in checkpoints.groups(folder) for path in checkpoints.paths(folder, group)
     ]
-    assert len(saved) == 2 and all(0 < step < 30000 for step in saved)
+    assert len(saved) == 2 and all(0 < step < 12000 for step in saved)
     again = subprocess.run(command, stderr=subprocess.PIPE, **how)
     assert again.returncode == 0 and all(f"goes on from step {step}." in again.stderr for step in saved)
     assert len(made.recorded(folder)) == 2 and left(folder) == []

@@ -224,20 +224,6 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
     assert isinstance(nnx.state(model), nnx.State)
 
 
-@pytest.mark.ci
-def test_a_full_disk_costs_parameters_and_no_result(tmp_path, monkeypatch):
-    import orbax.checkpoint as ocp
-
-    def full(self, folder, *_, **__):
-        folder.with_name(folder.name + ".half").mkdir(parents=True)
-        raise ValueError("RESOURCE_EXHAUSTED: No space left on device")
-
-    monkeypatch.setattr(ocp.PyTreeCheckpointer, "save", full)
-    with pytest.raises(store.DiskError, match="the disk is full"):
-        sweep(experiment(), tmp_path / "x", keep=True, watch=Watch())
-    assert len(trials(tmp_path / "x")) == 2 and list((tmp_path / "x" / "params").iterdir()) == []
-
-
 def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, monkeypatch):
     """Held at first, then recorded by the other: nothing is trained twice, and the sweep ends when all is done."""
     folder, theirs = tmp_path / "shared", {line.group for line in store.read_plan(whole)}

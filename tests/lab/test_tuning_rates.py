@@ -192,6 +192,9 @@ def test_an_added_rate_that_is_not_chosen_trains_no_reported_trial_again(older, 
     assert reported(folder) == at(MIDDLE, 2, 3) and finished(folder)
 
 
+@pytest.mark.parametrize(
+    "engine", [workers, cluster, lambda folder: sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3, 4))[0]]
+)
 def test_reported_trials_at_a_rate_that_is_no_longer_chosen_are_not_trained(older, folder, engine):
     """The second stage was stopped, and a rate was added that is chosen instead."""
     assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
@@ -208,9 +211,6 @@ def test_reported_trials_at_a_rate_that_is_no_longer_chosen_are_not_trained(olde
     assert said("status", "a", "--watch"), "it ends"
 
 
-@pytest.mark.parametrize(
-    "engine", [workers, cluster, lambda folder: sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3, 4))[0]]
-)
 @pytest.mark.parametrize("engine", [workers, cluster])
 def test_reported_trials_that_waited_are_trained_where_the_choice_stays(older, folder, recorder, engine):
     recorder.right[HIGH] = 0.1
