@@ -66,8 +66,8 @@ FAMILIES = {
     "lab/test_train.py": Family("the cases kept, and lab/test_sweep.py"),
     "models/": Family(EQUATIONS),
     "schemes/": Family(
-        "each scheme's equation (oracles/), its authors' numbers (golden/) and, where its code changed, the equation in"
-        " every setting and the whole contract by `--unverified` in each .ci/run",
+        "each scheme's equation (oracles/), in every setting by .ci/run, its authors' numbers (golden/) and, where its"
+        " code changed, the whole contract by `--unverified` in each .ci/run",
         alone=True,
     ),
     "show/test_by_hand.py": Family("oracles, and the forms kept"),

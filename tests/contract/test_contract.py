@@ -1,7 +1,7 @@
 """Every scheme holds every property: the registry, its samples, sums of them, and toys for the hooks that few use.
 
-By day a few schemes hold all of it and every changed scheme what is its own; `.ci/run` adds the rest of a covering set
-(covering.py, `-m ci`), and all others wait for the night (`-m nightly`). A new scheme is tested by existing.
+By day a scheme and a sum hold all of it and every changed scheme what is its own; `.ci/run` adds the rest of a covering
+set (covering.py, `-m ci`), and all others wait for the night (`-m nightly`). A new scheme is tested by existing.
 `python -m tests.contract.parameters` writes parameters.json anew.
 """
 

@@ -1,5 +1,6 @@
 """RoPE for longer contexts by a factor that is known beforehand: pi, ntk, by_parts, yarn, llama3 and hope."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -38,6 +39,17 @@ def test_a_factor_of_1_is_rope(name):
     plain = turn(made(f"rope(base={BASE})"), x, position)
     np.testing.assert_allclose(turn(made(f"{name}(factor=1.0, base={BASE})"), x, position), plain, atol=1e-6)
     assert np.abs(turn(made(f"{name}(factor=2.0, base={BASE})"), x, position) - plain).max() > 1e-2
+
+
+@pytest.mark.parametrize("factor", [2.5, 4.0])
+def test_position_interpolation_is_rope_at_scaled_positions(factor):
+    q, k, v = (features(9, 1, 16, seed=n) for n in range(3))
+    none, index = {"layer": {}, "heads": {}}, np.array([0, 3, 1, 8, 8, 20, 400, 7, 5000], np.int32)
+    scaled = posenc.parse(f"rope @ scale({factor})")
+    placed = posenc.place(scaled, jax.random.key(0), {"index": index, "length": 9})
+    run = jax.jit(posenc.attend, static_argnums=0)
+    ours = run(made(f"pi(factor={factor})"), none, q, k, v, positions=index)
+    np.testing.assert_allclose(ours, run(scaled, none, q, k, v, positions=placed), atol=2e-6)
 
 
 def test_a_fraction_is_scaled_by_its_own_width():
