@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from statistics import median
 
-import numpy as np
-
 from posenc.lab.results import losses
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.results import load
@@ -107,17 +105,6 @@ class Recorded:
 
     def medians(self, task, schemes, size, metric="last"):
         return [self(task, scheme, size, metric=metric) for scheme in sorted(schemes)]
-
-
-def _tenth(curve, steps):
-    """By which share a line through the points of the last tenth falls, their mean, and the error of that share."""
-    step, loss = curve
-    first = max(min(int(np.searchsorted(step / steps, 0.9, side="right")) - 1, len(loss) - 2), 0)
-    along, ends = step[first:] / steps - 1, loss[first:]
-    slope, height = np.polyfit(along, ends, 1)
-    spread = np.sqrt(((along - along.mean()) ** 2).sum())
-    error = 0.1 * losses._scatter(loss[-max(len(ends), 5) :]) / spread
-    return 0.1 * -slope / (height - 0.1 * slope), ends.mean(), error
 
 
 def _share(about, right, first, last):

@@ -4,8 +4,8 @@ A test runs by day unless a marker at the test says otherwise: `ci` waits for ev
 Beside these markers there is one rule, and no test is named for it. The cases of a test in a family (`FAMILIES`) make
 one claim of many schemes, tasks, models or settings, through the same code. The hash of a case's id decides its day:
 
-    number = SHA-256(id)           by day: number mod 8 = 0, and of each test the case of the lowest number
-    turn = ⌊number / 8⌋ mod 7      by `.ci/run`: turn = today's, the days of the calendar mod 7
+    number = SHA-256(id)           by day: number mod 16 = 0, and of each test the case of the lowest number
+    turn = ⌊number / 16⌋ mod 7      by `.ci/run`: turn = today's, the days of the calendar mod 7
                                    at night: all others
 
 So each case meets `.ci/run` within seven days, and every night. A test of a family that is marked `ci` has no case by
@@ -30,7 +30,7 @@ import pytest
 TURNS = 7
 TURN = int(os.environ.setdefault("POSENC_TURN", str(datetime.date.today().toordinal() % TURNS))) % TURNS
 """Today's turn. The workers of a session inherit it, so that one that begins before midnight ends as it began."""
-EIGHTH = 8
+SIXTEENTH = 16
 FAULTS = {"planted", "fault", "faults", "noticed", "caught", "refused", "refuses"}
 """Words in the name of a test that is the only guard of what it plants or gives."""
 
@@ -66,8 +66,8 @@ FAMILIES = {
     "lab/test_train.py": Family("the cases kept, and lab/test_sweep.py"),
     "models/": Family(EQUATIONS),
     "schemes/": Family(
-        "each scheme's equation (oracles/), its authors' numbers (golden/) and, where its code changed, the equation in"
-        " every setting and the whole contract by `--unverified` in each .ci/run",
+        "each scheme's equation (oracles/), in every setting by .ci/run, its authors' numbers (golden/) and, where its"
+        " code changed, the whole contract by `--unverified` in each .ci/run",
         alone=True,
     ),
     "show/test_by_hand.py": Family("oracles, and the forms kept"),
@@ -139,9 +139,9 @@ def move(
         lowest = min(number(day_id(case)) for case in cases) if several else None
         for case in cases:
             value = number(day_id(case))
-            if not case.get_closest_marker("ci") and (value % EIGHTH == 0 or value == lowest):
+            if not case.get_closest_marker("ci") and (value % SIXTEENTH == 0 or value == lowest):
                 continue
-            case.add_marker(getattr(pytest.mark, "ci" if value // EIGHTH % TURNS == turn else "nightly"))
+            case.add_marker(getattr(pytest.mark, "ci" if value // SIXTEENTH % TURNS == turn else "nightly"))
 
 
 def by_day(cases: Iterable[Any], daily: Collection[Any]) -> list[Any]:

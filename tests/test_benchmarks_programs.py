@@ -17,11 +17,3 @@ def test_a_further_task_adds_none_of_the_programs_of_a_scheme():
     second = benchmark.compiled([benchmark.cell("nope", "parity_check", **TINY)])
     assert {*benchmark.OF_SCHEME, "make_batches"} <= first.keys()
     assert "make_batches" in second and not second.keys() & {*benchmark.OF_SCHEME}
-
-
-@pytest.mark.nightly  # it is of the benchmark alone
-def test_the_peak_of_a_sweep_is_that_of_its_own_process(monkeypatch):
-    monkeypatch.setattr(benchmark, "SHAPE", {**TINY, "rows": 8})
-    assert 100 < benchmark.peak(["nope"], ["even_pairs"]) < 1000
-    with pytest.raises(RuntimeError, match="status 2: .*no such task"):
-        benchmark.peak(["nope"], ["no such task"])

@@ -1,7 +1,8 @@
 """Bugs that were published of positional encodings, and traps in their authors' code: each is met by a test named here.
 
-A test is written as file::name, from this folder; `contract::name` is a property that every scheme is held to, and
-`golden::family` a file of the authors' own numbers. Where code and paper differ, both are there by a setting.
+A test is written as file::name, from this folder; `contract::name` is a property that every scheme is held to,
+`oracle::scheme` its equation in plain Python, for all of its sampled settings, and `golden::family` a file of the
+authors' own numbers. Where code and paper differ, both are there by a setting.
 """
 
 import ast
@@ -52,7 +53,7 @@ BUGS = {
     ),
     5: (
         "a dynamic base computed for one length alone",
-        LENGTH + "the_base_follows_the_length_by_the_rule_of_its_authors",
+        "oracle::dynamic_ntk",
         "golden::rope_scaling",
     ),
     6: ("positions doubled where no scaling was asked for", SCALED + "a_factor_of_1_is_rope"),
@@ -120,7 +121,7 @@ BUGS = {
     ),
     19: (
         "DeBERTa: the sign or the index of position-to-content",
-        DEBERTA + "both_terms_read_the_row_of_query_minus_key_unless_one_is_mirrored",
+        "oracle::deberta",
         "golden::deberta",
     ),
     20: (
@@ -163,7 +164,6 @@ BUGS = {
     ),
     26: (
         "rows that see nothing: NaN, or the mean of all values",
-        ATTEND + "a_row_that_sees_nothing_is_zero_with_zero_gradient",
         HEAT + "a_query_that_sees_nothing_stays_zero_with_zero_gradient",
         "contract::rows_that_see_nothing_are_zero",
         "contract::nan_in_padding_stays_there",
@@ -176,7 +176,7 @@ BUGS = {
     ),
     28: (
         "decoding from a prompt of several tokens; a cache of a wrong size",
-        ATTEND + "a_full_cache_is_refused_on_the_host_and_nan_inside_jit",
+        "contract/test_decoding.py::test_a_whole_cache_never_overwrites",
         ADAPT + "decoding_through_linen_is_the_full_forward",
         "contract::cached_decoding_equals_the_full_forward",
     ),
@@ -198,8 +198,7 @@ BUGS = {
     ),
     31: (
         "Sandwich without its cosine, or without its last frequency",
-        KERNELS + "sandwich_is_largest_where_a_token_meets_itself_and_the_same_both_ways",
-        KERNELS + "every_frequency_of_sandwich_counts_and_so_does_where_they_start",
+        "oracle::sandwich",
         "golden::sandwich",
     ),
     32: (
@@ -232,12 +231,9 @@ TRAPS = {
     ),
     3: (
         "ALiBi where the future is seen",
-        ALIBI + "the_half_form_adds_half_a_slope_to_keys_before_the_query",
-        ALIBI + "sided_slopes_act_each_on_its_side",
-        ALIBI + "split_heads_look_one_half_back_and_the_other_ahead_with_the_slopes_of_half_as_many",
+        "oracle::alibi",
         ALIBI + "slopes_learned_by_their_logarithm_start_where_they_are_fixed_and_stay_above_zero",
         ALIBI + "slopes_learned_through_a_logistic_start_anywhere_near_an_eighth",
-        ALIBI + "a_fraction_of_the_heads_has_the_slopes_of_so_many_and_the_others_none",
         ALIBI + "the_key_only_form_is_alibi_after_softmax_and_under_a_causal_mask_only",
         "golden::randomized",
     ),
@@ -268,7 +264,7 @@ TRAPS = {
         TRAIN + "scores_start_alike_whatever_the_scheme_scales_by",
         ATTEND + "attend_refuses_what_two_sums_disagree_on",
         SCALED + "yarn_sharpens_every_score_by_the_square_of_its_factor_once",
-        DEBERTA + "the_scale_counts_the_terms",
+        "oracle::deberta",
         INKLING + "without_profiles_scores_are_divided_by_the_width_of_a_head",
         "schemes/test_tupe.py::test_the_relative_bias_is_its_own_for_t5s_scale_is_another",
         "schemes/test_fox.py::test_cable_is_fox_with_the_opposite_gate_up_to_the_scale_of_its_scores",
@@ -282,7 +278,7 @@ TRAPS = {
     ),
     10: (
         "Sandwich's frequencies start at 0 or at 1",
-        KERNELS + "every_frequency_of_sandwich_counts_and_so_does_where_they_start",
+        "oracle::sandwich",
         "golden::sandwich",
     ),
     11: (
@@ -313,7 +309,7 @@ TRAPS = {
     ),
     16: (
         "BiPE multiplies slopes by 96, and a separator belongs to the segment that it ends",
-        ALIBI + "a_factor_multiplies_every_slope",
+        "oracle::alibi",
         TOLD + "a_separator_belongs_to_the_segment_that_it_ends",
         TOLD + "bilevel_encoding_is_a_sum_of_two_schemes",
         "golden::coordinates",
@@ -321,8 +317,8 @@ TRAPS = {
     17: ("SelfExtend shifts by a true quotient", TWO + "self_extend_shifts_by_a_true_quotient", "golden::rerope"),
     18: (
         "temperatures of Llama 4 and Inkling: which layers, which position, what they multiply",
-        HEAT + "llama4_rises_in_steps_by_the_position_plus_one",
-        INKLING + "the_temperature_multiplies_the_whole_score_from_the_floor_on",
+        "oracle::llama4",
+        "oracle::inkling",
         "golden::temperature",
         "golden::inkling",
     ),
@@ -366,6 +362,8 @@ def missing(reference):
     where, name = reference.split("::")
     if where == "contract":
         return "" if name in {f.__name__ for f in PROPERTIES} else "no property of the contract"
+    if where == "oracle":
+        return "" if (HERE / "oracles" / f"{name}.py").exists() else "no equation"
     if where == "golden":
         both = HERE / "golden" / f"{name}.npz", HERE / "golden" / "adapters" / f"{name}.py"
         return "" if all(path.exists() for path in both) else "no golden file with an adapter"
@@ -391,6 +389,7 @@ def test_every_number_is_in_the_tables():
     [
         ("contract::it_is_fine", "no property of the contract"),
         ("golden::nobody", "no golden file with an adapter"),
+        ("oracle::nobody", "no equation"),
         ("schemes/test_nothing.py::test_it", "no file"),
         (ROPE + "it_is_fine", "no test of that file"),
     ],

@@ -8,6 +8,7 @@ import pytest
 
 from posenc.lab.cli import main
 from tests.lab import made
+from tests.lab.conftest import programs_stay  # noqa: F401
 
 
 class Said(NamedTuple):

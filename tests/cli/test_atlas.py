@@ -7,7 +7,7 @@ import pytest
 from posenc.lab.results import atlas_cells
 from posenc.lab.results.results import load
 from posenc.lab.spec import atlas
-from posenc.lab.spec.run import Plan
+from posenc.lab.spec.run import Plan, Run
 from tests.lab.test_atlas_cells import cell
 from tests.lab.test_sources import SCHEME
 
@@ -68,11 +68,12 @@ def test_what_cannot_be_shown_is_refused_in_a_sentence(posenc, recorded, left, w
 
 @pytest.fixture
 def short(monkeypatch):
-    """Three probes of two steps."""
-    names = {"offset": 4, "index": 8, "recall": 32}
-    probes = {name: atlas.PROBES[name]._replace(steps=2 + (name == "recall")) for name in names}
+    """Two probes of four tokens, of two steps and of three, which small models train by one program."""
+    offset = atlas.PROBES["offset"]._replace(length=4, steps=2)
+    probes = {"offset": offset, "second": offset._replace(task="token_k_back(k=2)", steps=3)}
     monkeypatch.setattr(atlas, "PROBES", probes)
-    monkeypatch.setattr(atlas, "PLAN", Plan(steps=2, seeds=(0, 1), lr=(1e-3, 3e-3), rows=2))
+    monkeypatch.setattr(atlas, "PLAN", Plan(steps=2, seeds=(0, 1), lr=(1e-3, 3e-3), rows=2, segment=1))
+    monkeypatch.setattr(atlas, "Run", lambda **own: Run(**own | {"depth": 1}))
 
 
 def test_a_scheme_of_ones_own_is_trained_and_stands_under_the_control(posenc, recorded, short, fresh, tmp_path):
@@ -81,12 +82,12 @@ def test_a_scheme_of_ones_own_is_trained_and_stands_under_the_control(posenc, re
     assert said.code == 0, said.err
     head, *lines = said.out.splitlines()
     assert head.split() == ["probe", "floor", "fox", "holds", "mine", "holds", "difference"]
-    assert [line.split()[0] for line in lines[:3]] == ["offset", "index", "recall"]
+    assert [line.split()[0] for line in lines[:2]] == ["offset", "second"]
     assert "fox 2 seeds × 2 rates; mine 1 seed × 2 rates" in said.out
     trained = atlas_cells.atlas_cells(load(tmp_path / "runs" / "atlas_rows"))
     assert {(c.row, c.probe, c.seeds, c.rates) for c in trained} == {("mine", p, 1, 2) for p in atlas.PROBES}
 
 
 def test_a_probe_that_a_scheme_cannot_run_is_told_and_the_others_go_on(posenc, recorded, short):
-    said = posenc("atlas", "rope(fraction=0.3)", "--probes", "offset,index", "--dry-run")
+    said = posenc("atlas", "rope(fraction=0.3)", "--probes", "offset,second", "--dry-run")
     assert said.code == 2 and said.err.count("has no cell on") == 2, "a part of the features that is no pair"

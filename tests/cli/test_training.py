@@ -205,7 +205,8 @@ def test_a_finished_run_ends_with_its_table_on_stdout(posenc, swept):
     assert "copy\nscheme  n" in said.out and "Results: runs/mine" in said.out and "3 trials" in said.err
 
 
-def check_one_metric(posenc, command):
+@pytest.mark.parametrize("command", [["quickstart"], ["run", "--name", "quickstart"]], ids=" ".join)
+def test_the_table_at_the_end_is_that_of_the_run(posenc, swept, command):
     """Where all tokens of a row are half right, those beyond training hardly are: it is these that both tables show."""
     one = made.rope(task="token_k_back")
     one["task"] |= {"read_by": "beyond", "floors_beyond": {n: made.FLOORS for n in one["task"]["floors"]}}
@@ -215,11 +216,6 @@ def check_one_metric(posenc, command):
     end, table = posenc(*command).out.splitlines(), posenc("table", "quickstart").out.splitlines()
     assert len(table) > 4 and [line for line in table if line not in end] == []
     assert any("0.12 [0.12–0.12]" in line for line in table) and "places beyond training" in " ".join(table)
-
-
-@pytest.mark.parametrize("command", [["quickstart"], ["run", "--name", "quickstart"]], ids=" ".join)
-def test_the_table_at_the_end_is_that_of_the_run(posenc, swept, command):
-    check_one_metric(posenc, command)
 
 
 def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):

@@ -117,16 +117,6 @@ def test_a_ring_equals_the_full_forward_at_every_step(text, x64):
     assert int(cache.length) == LONG and sorted(np.asarray(cache.index)) == list(range(LONG - PLACES, LONG))
 
 
-@pytest.mark.nightly  # a ring equals the full forward at every step
-def test_a_ring_holds_in_chunks_of_many_sizes(x64):
-    scheme, params = made("t5")
-    tokens = drawn(4, LONG)
-    whole = full(scheme, params, tokens, segments=SEGMENTS, mask=LOOK)
-    for capacity, schedule in ((PLACES, MIXED), (11, (7, 2)), (5, (1,))):
-        cache = empty(scheme, params, 4, capacity, ring=True)
-        same(decode(stepper(scheme, params, mask=LOOK), cache, tokens, schedule, segments=SEGMENTS)[0], whole)
-
-
 @pytest.mark.ci
 def test_a_ring_holds_under_positions_that_are_given(x64):
     """Repeated, unordered and real ones: a ring counts places, never positions."""
@@ -188,20 +178,6 @@ def test_prompts_of_different_lengths_decode_side_by_side(text, x64):
         assert not np.any(out[n, ~real])
 
 
-@pytest.mark.nightly  # prompts of different lengths decode side by side
-def test_left_padding_takes_no_place_in_the_window_of_a_ring(x64):
-    """What stands before all tokens of a row is in nobody's way; between them, it is, for windows compare indices."""
-    scheme, params = made("rope + t5")
-    tokens = drawn(2, LONG)
-    segments = np.ones((2, LONG), np.int32)
-    segments[1, :9] = 0
-    positions = np.maximum(np.arange(LONG) - np.array([[0], [9]]), 0).astype(np.int32)
-    ring = empty(scheme, params, 2, PLACES, ring=True)
-    out, _ = decode(stepper(scheme, params, mask=LOOK), ring, tokens, segments=segments, positions=positions)
-    for n, first in enumerate((0, 9)):
-        same(out[n, first:], full(scheme, params, [a[n, first:] for a in tokens], mask=LOOK))
-
-
 @pytest.mark.parametrize("ring", [False, True], ids=["whole", "ring"])
 def test_one_compilation_serves_a_whole_generation(ring, x64):
     scheme, params = made("rope + fox")
@@ -231,20 +207,6 @@ def test_a_ring_decodes_inside_one_loop(x64):
     by_time = [a.swapaxes(0, 1) for a in (q, k, v)]
     _, out = jax.lax.scan(one, empty(scheme, params, 2, 5, ring=True), by_time)
     same(out.swapaxes(0, 1), full(scheme, params, (q, k, v, None), mask=LOOK))
-
-
-@pytest.mark.nightly  # kernels/test_equal.py takes queries that are some of the keys
-@pytest.mark.parametrize("text", ["rope", "t5", "fox", "shaw"])
-def test_a_prompt_through_tiles_is_a_prompt_through_the_square(text, x64):
-    """A long prompt may enter a whole cache by the tiled kernel, packed and padded."""
-    scheme, params = made(text)
-    tokens = drawn(4, LONG)
-    outs = []
-    for kernel in ("dense", "tiled"):
-        run, cache = stepper(scheme, params, kernel=kernel), empty(scheme, params, 4, LONG + 5)
-        outs.append(decode(run, cache, tokens, (40, 20), segments=SEGMENTS))
-    same(outs[1][0], outs[0][0])
-    jax.tree.map(same, outs[1][1], outs[0][1])
 
 
 def test_a_whole_cache_never_overwrites(x64):

@@ -160,21 +160,6 @@ def test_queries_may_be_some_of_the_keys(mask, part, x64):
         problem.agrees("rows", **about)
 
 
-@pytest.mark.nightly  # masks, documents and positions of the cases kept, and test_distances.py
-def test_sums_distances_that_were_drawn_and_real_positions(x64):
-    for text in ("t5 + alibi", "rope + t5 + shaw", "learned + ssmax + kerple"):
-        Problem(text).agrees("tiled")
-    gaps = "random_sorted(64, over='distances')"  # by a band, and by a score of its own for each pair
-    for text in (
-        f"alibi @ {gaps}", f"transformer_xl(form='scored') @ {gaps}", "rope @ augment + kerple @ random_float(9.0)"
-    ):  # fmt: skip
-        problem = Problem(text)
-        given = {"index": np.arange(13, dtype=np.int32), "length": 13}
-        told = posenc.place(posenc.bind(posenc.parse(text), Dims(WIDTH, H, D, 16)), jax.random.key(3), given)
-        for kernel in ("tiled", "rows"):
-            problem.agrees(kernel, positions=told)
-
-
 @pytest.mark.ci
 def test_positions_have_a_gradient(x64):
     """Of real positions, a distance's share comes from every tile of its row and column."""
@@ -289,19 +274,6 @@ def test_no_kernel_but_the_dense_one_makes_a_square(text, segments, monkeypatch)
         return list(squares(jax.make_jaxpr(f)(*args), length**2))
 
     assert found("dense") and not found(kernel)
-
-
-@pytest.mark.nightly  # no kernel but the dense one makes a square, which is read from programs
-@pytest.mark.parametrize("text", ["t5", "fire", "stick_breaking"])
-def test_memory_grows_with_the_length_and_not_its_square(text, monkeypatch):
-    monkeypatch.setattr(kernels, "block", lambda queries, keys: 64)
-    kernel = "tiled" if served(text, "tiled") else "rows"
-
-    def scratch(length):
-        f, args = program(text, kernel, length)
-        return jax.jit(f, compiler_options=LITTLE).lower(*args).compile().memory_analysis().temp_size_in_bytes
-
-    assert scratch(4096) < 2.5 * scratch(2048)
 
 
 @pytest.mark.guard

@@ -99,18 +99,16 @@ def test_every_kernel_is_the_equation_with_its_gradient(case, kernel, x64, monke
     numbers = {name: value for name, value in about.items() if not name.startswith("dropout")}
     apart = np.arange(L)[:, None] - np.arange(L)[None, :]
     bias = -np.abs(apart) * np.array([2.0 ** -(2 * h) for h in range(1, H + 1)])[:, None, None]
-    call = run("alibi", kernel, about)
+    call = jax.jit(run("alibi", kernel, about))
     np.testing.assert_allclose(call(q, k, v), equation(q, k, v, bias, **numbers, kept=kept), atol=1e-10)
     learned = {"sinks": about["sinks"]} if "sinks" in about else {}
     loss = lambda qkv, learned: (call(*qkv, **learned) ** 2).sum()  # noqa: E731
     theirs = lambda qkv, learned: (run("alibi", "dense", about)(*qkv, **learned) ** 2).sum()  # noqa: E731
-    ours = jax.grad(loss, (0, 1))((q, k, v), learned)
+    ours, theirs = (jax.jit(jax.grad(f, (0, 1)))((q, k, v), learned) for f in (loss, theirs))
     step = 1e-6 * np.random.default_rng(1).normal(size=q.shape)
     slope = (loss((q + step, k, v), learned) - loss((q - step, k, v), learned)) / 2
     np.testing.assert_allclose((ours[0][0] * step).sum(), slope, rtol=1e-5)
-    jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-9), ours, jax.grad(theirs, (0, 1))((q, k, v), learned)
-    )
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-9), ours, theirs)
 
 
 @pytest.mark.parametrize("case", sorted(CASES.keys() - {"an array", "packed prefix"}))
@@ -120,23 +118,24 @@ def test_a_cache_gives_what_the_whole_sequence_gives(case):
     segments = about.pop("segments", np.ones(L, np.int32))
     about = {name: np.float32(a) if name == "sinks" else a for name, a in about.items()}
     cache = posenc.Cache.empty(scheme, {}, DIMS, batch=B, capacity=L, dtype=jnp.float32)
-    outs = []
+    call = lambda cache, segments, *qkv: posenc.attend(scheme, {}, *qkv, segments=segments, cache=cache, **about)  # noqa: E731
+    step, outs = jax.jit(call), []
     for start, end in ((0, 11), (11, 12), (12, L)):
-        part = (a[:, start:end] for a in (q, k, v))
-        out, cache = posenc.attend(scheme, {}, *part, segments=segments[start:end], cache=cache, **about)
+        out, cache = step(cache, segments[start:end], *(a[:, start:end] for a in (q, k, v)))
         outs.append(out)
-    whole = posenc.attend(scheme, {}, q, k, v, segments=segments, **about)
+    whole = step(None, segments, q, k, v)
     np.testing.assert_allclose(np.concatenate(outs, 1), whole, atol=1e-5)
 
 
-def decoded(q, k, v, about, segments=None, ring=False, size=4):
+def decoded(q, k, v, about, segments=None, ring=False, size=4, wrap=lambda f: f):
     """By a cache, so many tokens at a time."""
     scheme = posenc.parse("nope" if not ring else "nope + window(4)")
+    call = lambda cache, segments, *qkv: posenc.attend(scheme, {}, *qkv, segments=segments, cache=cache, **about)  # noqa: E731
+    step = wrap(call)
     cache, outs = posenc.Cache.empty(scheme, {}, DIMS, batch=B, capacity=L, dtype=q.dtype, ring=ring), []
     for at in range(0, L, size):
-        part = (a[:, at : at + size] for a in (q, k, v))
         own = None if segments is None else segments[at : at + size]
-        out, cache = posenc.attend(scheme, {}, *part, segments=own, cache=cache, **about)
+        out, cache = step(cache, own, *(a[:, at : at + size] for a in (q, k, v)))
         outs.append(out)
     return jnp.concatenate(outs, 1)
 
@@ -159,8 +158,10 @@ def test_each_document_in_a_cache_has_a_prefix_that_must_be_whole():
     q, k, v = arrays(np.float32)
     for length, unknown in ((3, []), (4, [9, 10, 11])):
         about = {"mask": posenc.Prefix(length)}
-        out = decoded(q, k, v, about, SEGMENTS)
-        whole = posenc.attend(posenc.parse("nope"), {}, q, k, v, segments=SEGMENTS, **about)
+        out = decoded(q, k, v, about, SEGMENTS, wrap=jax.jit)
+        whole = jax.jit(
+            lambda *qkv, about=about: posenc.attend(posenc.parse("nope"), {}, *qkv, segments=SEGMENTS, **about)
+        )(q, k, v)
         rest = np.setdiff1d(np.arange(L), unknown)
         assert np.isnan(out[:, unknown]).all()
         np.testing.assert_allclose(out[:, rest], whole[:, rest], atol=1e-5)

@@ -5,9 +5,44 @@ from types import SimpleNamespace
 
 import pytest
 
-from posenc.lab.run import saving
+from posenc.lab.run import plan, saving, trainer
+from posenc.lab.run.sweep import sweep
 from tests.lab.interrupted import resumed
-from tests.lab.test_sweep import trials
+from tests.lab.test_sweep import BASE, Watch, experiment, trials
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs_stay():
+    """A sweep drops the programs of a scheme when the next begins, for memory; here the next test has them again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "forget_programs", lambda: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def traced_once():
+    """A sweep traces its runs before it plans them; here each run of the smallest kind is traced by the first."""
+    known, real = {}, plan.rehearsed
+
+    def rehearsed(run, of):
+        if (run.task, run.width) != (BASE.task, BASE.width):
+            return real(run, of)
+        key = run, of.sizes, of.steps
+        if key not in known:
+            known[key] = real(run, of)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "rehearsed", rehearsed)
+        yield
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """The sweep of two schemes that most tests are about, done and with its parameters. To be copied, not changed."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    assert sweep(experiment(), folder, keep=True, watch=Watch()) == 0
+    return folder
 
 
 @pytest.fixture(scope="session")

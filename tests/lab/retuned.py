@@ -1,6 +1,7 @@
-"""Sweeps that tune, for tests: nothing trains, and what would is recorded at once, with the accuracy of its rate."""
+"""Sweeps that tune, for tests; a `Recorder` records at once what would train, with the accuracy of its rate."""
 
 import contextlib
+import dataclasses
 import io
 import json
 
@@ -10,14 +11,18 @@ from posenc.lab.results.results import load
 from posenc.lab.run import ray
 from posenc.lab.run import sweep as sweeping
 from posenc.lab.run import worker as working
+from posenc.lab.spec.experiment import Experiment, grid
+from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import folder as store
 from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, read
 from tests.lab import made
 from tests.lab.inline import Inline, driven
 from tests.lab.test_sweep import Watch
-from tests.lab.test_tuning import tiny
 
+RATES, TUNING_SEEDS, SEEDS = (1e-3, 1e-2), (0, 1), (2, 3, 4)
+TINY = Run(task="even_pairs", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
+PLAN = Plan(steps=2, lr=RATES, tuning=TUNING_SEEDS, seeds=SEEDS, sizes=(4, 8), rows=8, segment=1)
 LOW, MIDDLE, HIGH = 1e-3, 3e-3, 1e-2
 BEST = {LOW: 0.2, MIDDLE: 0.5, HIGH: 0.8}
 """Accuracy on validation examples at each rate."""
@@ -62,6 +67,10 @@ def recording(monkeypatch, runs):
     monkeypatch.setattr(ray.Driver, "_run", lambda driver, groups, _: found(driver.folder, groups))
     monkeypatch.setenv("POSENC_RUNS", str(runs))
     return found
+
+
+def tiny(**change):
+    return Experiment("tiny", grid(TINY, scheme=["rope", "nope"]), dataclasses.replace(PLAN, **change))
 
 
 def asked(lr=(LOW, HIGH), seeds=(2, 3), scheme="rope", **change):

@@ -11,7 +11,7 @@ def tuned_at(*rates, seeds=(6, 7), task="copy", scheme="alibi"):
     return made.record(scheme, "additive", task, every)
 
 
-def check_rates_tried():
+def test_the_answer_counts_the_rates_that_tuning_seeds_tried_on_each_task():
     """Tuning seeds tried other rates on one of two tasks; only the other is said to have had one."""
     few, wrong = record("alibi", (0.3,) * 6), Published("copy", "alibi", 0.8, "x")
     sort, also = record("alibi", (0.3,) * 6, task="sort"), Published("sort", "alibi", 0.8, "x")
@@ -23,7 +23,3 @@ def check_rates_tried():
     assert text.endswith("On sort all runs had one learning rate, 0.001, and others may change the verdicts there.")
     assert "All runs had one learning rate, 0.001, and" in said([wrong, also], made.results("x", [few, sort]))
     assert "All runs had one" in said([wrong], made.results("x", [few, tuned_at(1e-3)]))
-
-
-def test_the_answer_counts_the_rates_that_tuning_seeds_tried_on_each_task():
-    check_rates_tried()

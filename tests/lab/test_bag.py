@@ -16,8 +16,6 @@ from posenc.lab.spec.experiment_file import executed
 from posenc.lab.tasks.floors import floors
 from tests.lab import made
 from tests.lab.seen import Order, Published
-from tests.planting import Fault
-from tests.planting import plant as plant
 from tests.test_experiments import FOLDER
 
 
@@ -67,13 +65,10 @@ def test_long_strings_are_as_drawn_and_soon_counted(symbols):
     assert time.perf_counter() - begun < 20, "about 0.2 s; convolutions of all counts took minutes"
 
 
-def test_long_strings_of_far_apart_lengths_do_not_underflow(plant):
+def test_long_strings_of_far_apart_lengths_do_not_underflow():
     """Of 8,192 and of 16,000 tokens: under the rate of their mean neither sum has a probability in float64."""
     sizes = (8192, 16_000)
     assert most_frequent(2, sizes) == pytest.approx(np.mean([of_two(n) for n in sizes]), abs=1e-10)
-    plant(Fault("posenc.lab.results.bag:_alike", "n - groups[-1][0] > 2 * math.sqrt(groups[-1][0])", "0", "nope", "no"))
-    with np.errstate(all="ignore"):
-        assert not most_frequent(2, sizes) == pytest.approx(np.mean([of_two(n) for n in sizes]), abs=1e-10)
 
 
 def test_sizes_are_averaged_alike_however_far_apart():

@@ -104,16 +104,12 @@ def test_a_scheme_at_the_highest_floor_scores_nothing():
     assert other.improvement == 1 and other.improvement_interval == (1, 1)
 
 
-def check_below_the_floor():
+def test_a_scheme_below_the_highest_floor_scores_nothing_and_not_less():
     """What is below the floor has learned as little as what is at it: both score 0, and neither is better."""
     below = suite({"rope": lambda t, s: s / 100, "alibi": lambda t, s: HIGHEST, "t5": lambda t, s: 1.0})
     one, other, best = sorted(against(below, "rope"), key=lambda one: one.rank + (one.scheme == "alibi"))[::-1]
     assert (one.middle, other.middle, best.middle) == pytest.approx((0, 0, 1)) and one.rank == other.rank == 2.5
     assert {found.improvement for found in (one, other)} == {0.5}
-
-
-def test_a_scheme_below_the_highest_floor_scores_nothing_and_not_less():
-    check_below_the_floor()
 
 
 def test_few_runs_have_no_interval_and_few_tasks_no_test():

@@ -16,7 +16,6 @@ from tests.lab import made
 from tests.lab.seen import Order, Published
 
 FLAT = {8: 1.0, 16: 1.0}
-FLOOR = made.FLOORS["position"]
 
 
 def record(scheme, values, task="copy", lr=1e-3, rows=100):

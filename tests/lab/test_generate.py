@@ -80,13 +80,6 @@ def translator(scheme, cross, **change):
     return cell(scheme, task="s2s_copy(symbols=3)", model=f"encoder_decoder(cross={cross!r})", **change)
 
 
-@pytest.mark.nightly  # steps with a cache are one pass
-@pytest.mark.parametrize(("scheme", "cross"), by_day(TRANSLATORS, TRANSLATORS[3:]))
-def test_steps_after_a_source_are_one_pass(scheme, cross):
-    one = translator(scheme, cross)
-    assert apart(trained(one, 0), inputs(batch_of(one)), first=1) < 2e-5
-
-
 def test_a_window_keeps_no_more_keys_than_it_shows():
     one = cell("rope + window(3)")
     (cache,) = trained(one, 0).begin(inputs(batch_of(one)), KEY, 1)
@@ -120,13 +113,6 @@ def agree(model, task, batch):
     before = np.cumsum(score & ~right[0], axis=1) - (score & ~right[0]) == 0
     np.testing.assert_array_equal(forced[score & before], free[score & before])
     return whole[0].mean(), right
-
-
-@pytest.mark.nightly  # both exact matches agree for a decoder that is sometimes right
-@pytest.mark.parametrize("scheme", by_day(["fox", "nope", "rope + window(3)", "rope @ random_sorted(64)"], ["fox"]))
-def test_both_exact_matches_agree_for_an_untrained_decoder(scheme):
-    one = cell(scheme)
-    agree(trained(one, 0), one.task, batch_of(one, rows=64))
 
 
 PARTLY = [(s, 400) for s in ("alibi + window(4)", "rope @ random_sorted(32)", "fox", "t5")]

@@ -79,42 +79,27 @@ def test_a_process_that_is_killed_inside_a_save_or_a_record_loses_neither(whole,
     assert trials(folder) == whole(**two) and left(folder) == []
 
 
-@pytest.mark.nightly  # test_crowd.py has eight workers, and test_team.py names a worker that was killed
-def test_of_four_workers_one_is_killed_and_each_group_is_recorded_once(whole, tmp_path):
-    folder, four = tmp_path / "x", {"schemes": ["rope", "nope", "alibi", "t5"], "steps": 800}
-    workers = [Swept(folder, **four, devices=1) for _ in range(4)]
-    for victim in workers:
-        if victim.until("group"):
-            break
-    victim.step(100)
-    victim.send(signal.SIGKILL)
-    codes = [worker.end() for worker in workers]
-    assert sorted(codes) == [-signal.SIGKILL, 0, 0, 0], [worker.errors for worker in workers]
-    ends = [line for worker in workers for line in worker.lines if line.startswith("finished") and "|done|" in line]
-    assert len(ends) == len(made.recorded(folder)) == 4
-    assert trials(folder) == whole(**four) and left(folder) == []
-
-
 @pytest.mark.ci
+@pytest.mark.timeout(1500)  # half a minute alone, and ten times that beside other work
 def test_workers_whose_parent_is_killed_save_and_end_and_the_same_command_goes_on(tmp_path):
     """No checkpoint is due before the end, so what is there was saved when the parent was gone."""
     runs, folder = tmp_path, tmp_path / "orphans"
-    model = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=30000 segment=20 sizes=4,8 rows=8".split()
+    model = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=12000 segment=20 sizes=4,8 rows=8".split()
     command = [sys.executable, "-m", "posenc", "sweep", "--grid", "scheme=rope,nope", "task=even_pairs"]
     command += ["--set", *model, "--seeds", "1", "--name", folder.name, "--workers", "2", "--save-every", "1e9"]
     how = {"env": {**os.environ, "POSENC_RUNS": str(runs)}, "cwd": ROOT, "stdout": subprocess.DEVNULL, "text": True}
     parent = subprocess.Popen(command, stderr=subprocess.DEVNULL, **how)
     logs = lambda: [path for path in (folder / "events").glob("*") if '"step"' in path.read_text()]  # noqa: E731
-    assert within(120, lambda: len(logs()) == 2 or parent.poll() is not None) and parent.poll() is None
+    assert within(600, lambda: len(logs()) == 2 or parent.poll() is not None) and parent.poll() is None
     workers = [claim.pid for claim in store.held(folder)]
     parent.kill()
     parent.wait()
-    assert len(workers) == 2 and within(30, lambda: not any(map(claims._started, workers)))
+    assert len(workers) == 2 and within(300, lambda: not any(map(claims._started, workers)))
     assert made.recorded(folder) == {} and list((folder / "claims").iterdir()) == []
     saved = [
         checkpoints.step_of(path) for group in checkpoints.groups(folder) for path in checkpoints.paths(folder, group)
     ]
-    assert len(saved) == 2 and all(0 < step < 30000 for step in saved)
+    assert len(saved) == 2 and all(0 < step < 12000 for step in saved)
     again = subprocess.run(command, stderr=subprocess.PIPE, **how)
     assert again.returncode == 0 and all(f"goes on from step {step}." in again.stderr for step in saved)
     assert len(made.recorded(folder)) == 2 and left(folder) == []
@@ -180,21 +165,6 @@ def test_a_disk_without_space_for_a_checkpoint_is_reported_once_and_all_is_recor
     assert swept.code == 0 and trials(place / "x") == whole() and left(place / "x") == []
     assert len([line for line in swept.lines if "no checkpoint at step" in line]) == 1
     assert len(swept.errors.splitlines()) < 5
-
-
-@pytest.mark.nightly  # test_saving.py fills a disk in one process
-def test_a_disk_that_fills_gives_the_record_the_space_of_the_checkpoints(whole, disk):
-    place, staged = disk("2m"), {"steps": 2000, "then": "0.5 kerple"}
-    swept = Swept(place / "x", every=0.05, report=1e-6, **staged)  # so many lines that the log needs space too
-    while not any((place / "x" / "ckpt").glob("*/[0-9]*")) and swept.until("step"):
-        pass
-    fill(place)
-    assert "no checkpoint at step" in swept.until("note"), "what it was writing is gone"
-    fill(place)
-    assert swept.end() == 0, swept.errors
-    assert any("the disk is full, so its checkpoints are dropped" in line for line in swept.lines)
-    assert any("The log cannot be written (the disk is full)" in line for line in swept.lines)
-    assert trials(place / "x") == whole(**staged) and len(swept.errors.splitlines()) < 5
 
 
 @pytest.mark.ci

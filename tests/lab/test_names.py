@@ -1,24 +1,22 @@
 """A worker starts by the heads of records, and trains again what damage lost."""
 
 import json
+import shutil
 
 import pytest
 
 from posenc.lab.run import worker as module
-from posenc.lab.run.sweep import plan_experiment
 from posenc.lab.run.worker import work
 from posenc.lab.store import folder as store
 from posenc.lab.store import logs, reading
 from tests.lab import made
-from tests.lab.test_sweep import Watch, experiment, trials
+from tests.lab.test_sweep import Watch, trials
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(whole, tmp_path):
     """A sweep of two groups, done."""
-    plan_experiment(experiment(), tmp_path / "x")
-    assert work(tmp_path / "x", watch=Watch()) == 0
-    return tmp_path / "x"
+    return shutil.copytree(whole, tmp_path / "x")
 
 
 def alone(folder):

@@ -8,7 +8,7 @@ import pytest
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
-from posenc.lab.run.sweep import plan_experiment, sweep
+from posenc.lab.run.sweep import plan_experiment
 from posenc.lab.run.worker import waiting
 from posenc.lab.store import checkpoints, places
 from posenc.lab.store import folder as store
@@ -142,13 +142,12 @@ def run(tmp_path):
     return folder
 
 
-def test_groups_go_on_from_checkpoints_in_a_store_and_leave_none_there(bucket, run, tmp_path):
+def test_groups_go_on_from_checkpoints_in_a_store_and_leave_none_there(bucket, run, whole):
     watch, cluster = Watch(), Inline()
     cluster.act = lambda parcel, number: cluster.cut(parcel) if number == 0 else None
     assert driven(run, cluster, watch, place=f"{URL}/far") == 0
     assert "goes on from step 2." in "\n".join(notes(watch))
-    assert sweep(experiment(), tmp_path / "whole", watch=Watch()) == 0
-    assert as_json(run) == as_json(tmp_path / "whole") and left(run) == [] == places.groups(f"{URL}/far")
+    assert as_json(run) == as_json(whole) and left(run) == [] == places.groups(f"{URL}/far")
     assert not [path for path in bucket.home.rglob("*") if path.is_file()]
 
 

@@ -17,11 +17,12 @@ from posenc.lab.tasks.examples import ROWS, examples
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train import evaluation, training
+from posenc.lab.train.batches import batches_of, draw_sizes
 from posenc.lab.train.compiling import count_compilations
+from posenc.lab.train.lanes import Arrangement
 from posenc.lab.train.shapes import endless
 from posenc.lab.train.training import resolve
 from posenc.naming import bind, parse
-from tests.lab.steps import given_at
 from tests.lab.test_sweep import PLAN, Watch
 from tests.lab.test_train import started
 from tests.tasks.task_checks import same_examples
@@ -35,18 +36,31 @@ def run(**change):
     return resolve(dataclasses.replace(RUN, **change))
 
 
+def offered_by(cell):
+    return [*jax.eval_shape(lambda: cell.task.sample(jax.random.key(0), 4, batch=2, n_max=4)).coords]
+
+
+def coordinates_of_batches(cell):
+    """What a step is given, without making it."""
+
+    def batch():
+        draws = draw_sizes(cell.batching.sizes, 1, jnp.zeros(1, jnp.uint32), jnp.int32(0))
+        return batches_of(cell.batching, draws, Arrangement("map", 1)).reading(cell.step.coordinates)
+
+    return [*jax.eval_shape(batch).inputs.coords]
+
+
 def test_coordinates_that_a_scheme_does_not_read_are_no_part_of_a_step():
     plain = resolve(OFFERING)
-    offered = tuple(plain.task.sample(jax.random.key(0), 4, batch=2, n_max=4).coords)
-    assert offered and plain.step.coordinates == ()
-    assert given_at(plain, 0, 0)[0].inputs.coords == {}
+    assert offered_by(plain) and plain.step.coordinates == ()
+    assert coordinates_of_batches(plain) == []
 
 
 @pytest.mark.parametrize("scheme", ["learned @ given({!r})", "rope @ axes('index', {!r})"])
 def test_coordinates_that_a_scheme_reads_are(scheme):
-    (name, *_) = resolve(OFFERING).task.sample(jax.random.key(0), 4, batch=2, n_max=4).coords
+    (name, *_) = offered_by(resolve(OFFERING))
     reader = resolve(dataclasses.replace(OFFERING, scheme=scheme.format(name)))
-    assert reader.step.coordinates == (name,) and [*given_at(reader, 0, 0)[0].inputs.coords] == [name]
+    assert reader.step.coordinates == (name,) and coordinates_of_batches(reader) == [name]
 
 
 def test_tasks_whose_longest_examples_differ_share_a_step_unless_the_scheme_has_a_table():
@@ -85,7 +99,7 @@ def test_programs_of_a_sweep_are_schemes_and_tasks_and_not_their_product():
 def test_a_sweep_holds_the_programs_of_one_scheme_at_a_time(tmp_path, monkeypatch):
     small = dataclasses.replace(RUN, width=8, hidden=8, batch=4, length=4)
     runs = grid(small, scheme=["nope", "kerple"], task=["even_pairs", "parity_check"])
-    forgotten, forget = [], trainer.forget_programs
+    forgotten, forget = [], training.forget_programs
     monkeypatch.setattr(trainer, "forget_programs", lambda: forgotten.append(forget()))
     forget()
     assert sweep(Experiment("tiny", runs, PLAN), tmp_path / "one", watch=Watch()) == 0

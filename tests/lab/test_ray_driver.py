@@ -13,20 +13,13 @@ from types import SimpleNamespace
 import pytest
 
 from posenc.lab.run.ray import LOST_AT_MOST, Driver
-from posenc.lab.run.sweep import plan_experiment, sweep
+from posenc.lab.run.sweep import plan_experiment
 from posenc.lab.run.worker import waiting
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.claims import Claim
 from tests.lab.inline import Inline, driven
 from tests.lab.test_sweep import Watch, experiment, trials
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "whole"
-    assert sweep(experiment(), folder, keep=True, watch=Watch()) == 0
-    return folder
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.tasks import examples
 from posenc.lab.train import batches, evaluation, needs, training
 from posenc.lab.train.training import init, resolve, stages
-from tests.lab.test_sweep import PLAN, Watch, trials
+from tests.lab.test_sweep import PLAN, Watch
 
 RUN = Run(task="even_pairs", scheme="rope", then="0.5 nope", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
 
@@ -242,30 +242,6 @@ def _records(folder):
     return sorted(found, key=lambda r: "then" not in r.run)
 
 
-@pytest.mark.nightly  # lab/test_sweep.py resumes to the same table after a signal
-def test_a_sweep_that_ends_within_the_second_stage_gives_the_same_when_it_goes_on(tmp_path):
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert sweep(experiment(steps=8, segment=2), whole, watch=Watch()) == 0
-
-    def end(label, done, total, loss):
-        if done == 6:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sweep(experiment(steps=8, segment=2), cut, watch=Watch(end))
-    assert trials(cut) == {}
-    assert sweep(experiment(steps=8, segment=2), cut, watch=Watch()) == 0
-    assert trials(cut) == trials(whole)
-
-
-@pytest.mark.nightly  # losses go on where the first stage ends
-def test_the_length_of_segments_does_not_move_the_border(tmp_path):
-    cell = resolve(RUN)
-    assert [end for _, end in stages(cell, 10)] == [5, 10] and len(stages(resolve(Run()), 10)) == 1
-    assert sweep(experiment(steps=10, segment=10), tmp_path / "one", watch=Watch()) == 0
-    assert [t.curve["step"] for t in trials(tmp_path / "one").values()] == [list(range(1, 11))] * 2
-
-
 def test_what_goes_on_is_part_of_the_identity_in_one_form():
     one, same, other = (resolve(Run(then=text)) for text in ("0.9 nope", "0.90  nope", "0.9 rope"))
     name = lambda cell: plan.identity(cell, Knobs(), 100)  # noqa: E731
@@ -314,23 +290,6 @@ def kept(tmp_path_factory):
     runs = (RUN, *(Run(**{**vars(RUN), "then": text}) for text in (None, f"0.5 {TABLES}")))
     assert sweep(experiment(*runs), folder, keep=True, watch=watch) == 0
     return folder, watch
-
-
-@pytest.mark.nightly  # stages are trained and evaluated by the other tests of this file
-@pytest.mark.parametrize(
-    "text, drawn",
-    [
-        ("rope, then nope", ()),
-        ("rope(base=10000.0), then nope()", ()),
-        ("rope", ("rope",)),
-        (f"rope, then {TABLES}", ("learned", "t5", "kerple")),
-    ],
-)
-def test_the_model_at_the_end_of_the_last_stage_is_looked_at_by_its_label(kept, text, drawn, capsys):
-    assert main(("explain", text, "--trained", str(kept[0]), "--len", "4")) == 0
-    said = capsys.readouterr().out
-    assert said.startswith(f"{text}, trained in ") and "layer 1, head 2: mean weight on even_pairs" in said
-    assert [name for name in ("rope", "learned", "t5", "kerple") if f"── {name}" in said] == list(drawn)
 
 
 @pytest.mark.ci

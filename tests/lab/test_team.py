@@ -15,7 +15,7 @@ from posenc.lab.run.team import Place, Signals, Stopped, places, together
 from posenc.lab.run.worker import begin_anywhere, work
 from posenc.lab.store import folder as store
 from tests.lab import made
-from tests.lab.test_sweep import Watch, experiment, trials
+from tests.lab.test_sweep import Watch, experiment
 
 
 @pytest.mark.parametrize(
@@ -116,29 +116,6 @@ def test_the_exit_code_says_what_came_of_the_run_and_a_killed_worker_is_named(ru
     assert run("raise SystemExit(74)", 1)[0] == 74, "work is left, and this is why"
     assert sweep(experiment(steps=0), run.folder, watch=Watch()) == 0
     assert run("raise SystemExit(1)", 1)[0] == 0, "every trial has a result"
-
-
-@pytest.mark.ci
-def test_a_worker_does_what_a_sweep_would_have_done(tmp_path):
-    whole, ours = tmp_path / "whole", tmp_path / "ours"
-    assert sweep(experiment(), whole, watch=Watch()) == 0
-    plan_experiment(experiment(), ours)
-    assert work(ours, watch=Watch()) == 0
-    as_json = lambda found: {id: json.dumps([t.evaluations, t.validation, t.curve]) for id, t in found.items()}  # noqa: E731
-    assert as_json(trials(whole)) == as_json(trials(ours))
-    again = Watch()
-    assert work(ours, watch=again) == 0 and again.labels() == []
-
-
-@pytest.mark.ci
-def test_a_failure_is_tried_once_more_by_each_command_and_decides_its_exit_code(tmp_path, monkeypatch):
-    folder = tmp_path / "failing"
-    plan_experiment(experiment(), folder)
-    with monkeypatch.context() as patched:
-        patched.setattr("posenc.lab.run.trainer._trial", lambda *_: 1 / 0)
-        assert work(folder, watch=Watch()) == 1
-    assert store.status(folder).counts["failed"] == 4
-    assert work(folder, watch=Watch()) == 0
 
 
 def test_what_another_worker_fails_at_is_not_waited_for(tmp_path, monkeypatch):

@@ -79,36 +79,10 @@ def of(tree, n):
     return jax.tree.map(lambda a: np.asarray(a)[n], pure(tree))
 
 
-@pytest.mark.nightly  # the order and number of trials change no bit, by day
-@pytest.mark.parametrize("seed", [0, 3])
-def test_a_trial_of_a_sweep_is_bitwise_the_trial_alone(four, seed):
-    alone = trained(Arrangement("map", 2), [lane(seed)])
-    jax.tree.map(np.testing.assert_array_equal, of(four[0].model, seed), of(alone[0].model, 0))
-    np.testing.assert_array_equal(four[1][seed], alone[1][0])
-    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[seed], b[0]), four[2], alone[2])
-
-
 @pytest.mark.ci
 def test_the_order_and_number_of_trials_change_no_bit(four):
     other = trained(Arrangement("map", 2), [lane(s) for s in (2, 0, 3)])
     jax.tree.map(np.testing.assert_array_equal, of(four[0].model, 2), of(other[0].model, 0))
-
-
-@pytest.mark.nightly  # the arrangement of lanes is looked at in its program, and models are mapped in models
-def test_vmapped_lanes_agree_within_rounding(four):
-    vmapped = trained(Arrangement("vmap", 1), [lane(s) for s in range(2)])
-    np.testing.assert_allclose(vmapped[1], four[1][:2], atol=1e-3)
-
-
-@pytest.mark.ci
-def test_seeds_differ(four):
-    assert len({float(four[1][s, 0]) for s in range(4)}) == 4
-
-
-@pytest.mark.nightly  # lab/test_stages.py moves the border of segments, and sweeps resume to the same table
-def test_short_and_long_segments_give_the_same_bits(four):
-    long = trained(Arrangement("map", 2), [lane(s) for s in range(4)], stride=4)
-    jax.tree.map(np.testing.assert_array_equal, pure(four[0].model), pure(long[0].model))
 
 
 def compiled():
@@ -168,18 +142,6 @@ def test_a_wider_bucket_changes_neither_loss_nor_gradient(scheme):
 def one(tree):
     """A lane of its own."""
     return jax.tree.map(lambda a: a[None], tree)
-
-
-@pytest.mark.nightly  # padding changes nothing in models/test_models.py
-def test_evaluation_does_not_depend_on_the_padded_size(monkeypatch):
-    cell, how = resolve(RUN), Arrangement("map", 1)
-    model, found = one(started(cell).model), []
-    for rule in (rounds, lambda task, sizes: (4, 6), lambda task, sizes: (16,)):
-        monkeypatch.setattr(evaluation, "rounds", rule)
-        seed = jnp.zeros(1, jnp.uint32)
-        found.append(evaluation.evaluate(cell, 16, how, model, seed, (4, 6, 6), (False, False, True)))
-    for other in found[1:]:
-        jax.tree.map(np.testing.assert_array_equal, found[0], other)
 
 
 @pytest.mark.parametrize("scheme", ["learned", "rope @ random_sorted(7)"])

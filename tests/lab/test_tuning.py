@@ -1,11 +1,9 @@
 """Seeds that choose a learning rate are not the seeds reported, whatever reads, stores or goes on with them."""
 
 import contextlib
-import dataclasses
 import io
 import json
-import os
-import signal
+import shutil
 
 import pytest
 
@@ -14,26 +12,16 @@ from posenc.lab.figures.tables import table
 from posenc.lab.results import control, rates, statistics
 from posenc.lab.results.results import load
 from posenc.lab.results.standing import finished, standing
-from posenc.lab.run.sweep import plan_experiment, rehearse, sweep
-from posenc.lab.run.worker import work
+from posenc.lab.run.sweep import rehearse, sweep
 from posenc.lab.spec import settings
-from posenc.lab.spec.experiment import Experiment, from_words, grid
-from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.experiment import from_words
+from posenc.lab.spec.run import Plan
 from posenc.lab.spec.toml import from_toml, to_toml
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import TUNING, PlannedTrial, TrialRecord, read
 from tests.lab import made
+from tests.lab.retuned import RATES, SEEDS, TUNING_SEEDS, asked, tiny
 from tests.lab.test_sweep import Watch, break_rope
-from tests.planting import Fault, plant  # noqa: F401
-
-RATES, TUNING_SEEDS, SEEDS = (1e-3, 1e-2), (0, 1), (2, 3, 4)
-TINY = Run(task="even_pairs", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
-PLAN = Plan(steps=2, lr=RATES, tuning=TUNING_SEEDS, seeds=SEEDS, sizes=(4, 8), rows=8, segment=1)
-
-
-def tiny(**change):
-    return Experiment("tiny", grid(TINY, scheme=["rope", "nope"]), dataclasses.replace(PLAN, **change))
-
 
 # what is planned
 
@@ -109,22 +97,6 @@ def test_the_tuning_seeds_choose_and_the_others_are_reported():
     assert len(results.trials()) == 7, "all are named as the source"
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault("posenc.lab.results.results:Results.__post_init__", "if any(", "if not any(", "", ""),
-        Fault("posenc.lab.results.rates:scores", "validated[trial].share", "float(np.mean(inside))", "", ""),
-        Fault("posenc.lab.results.rates:_tuned", "choose_rate(", "(lambda s: min(s))(", "", ""),
-        Fault("posenc.lab.results.statistics:_cell", "choice.rate if choice", "None if choice", "", ""),
-    ],
-    ids=["a tuning seed is reported", "test examples choose", "the smallest rate", "no choice"],
-)
-def test_a_planted_fault_is_seen(fault, plant):  # noqa: F811
-    plant(fault)
-    with pytest.raises((AssertionError, KeyError)):
-        check_reported(made.results("a", tuned()))
-
-
 def test_no_metric_that_is_requested_changes_the_choice():
     """By whole answers, the other rate would have been chosen."""
     results = made.results("a", tuned())
@@ -197,10 +169,14 @@ def test_a_role_that_there_is_not_is_refused():
 # what is trained
 
 
+REPORTED = (2, 3, 4, 5)
+"""As many as tuning trials, so that both stages are one program."""
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def tuned_run(tmp_path_factory):
     folder, watch = tmp_path_factory.mktemp("runs") / "whole", Watch()
-    assert sweep(tiny(), folder, watch=watch) == 0
+    assert sweep(asked(seeds=REPORTED), folder, watch=watch) == 0
     return folder, watch
 
 
@@ -212,81 +188,43 @@ def roles(folder):
     }
 
 
-def check_both_stages(folder):
+def check_both_stages(folder, seeds=REPORTED, schemes=("rope",)):
     """Every tuning seed at every rate, and every reported seed at the rate that `cells` chooses."""
-    found, cells = roles(folder), statistics.cells(load(folder))
-    assert {c.scheme: (c.n, c.tuning) for c in cells} == {s: (3, TUNING_SEEDS) for s in ("rope", "nope")}
+    cells = statistics.cells(load(folder))
+    assert {c.scheme: (c.n, c.tuning) for c in cells} == {s: (len(seeds), TUNING_SEEDS) for s in schemes}
     tuning = {(c.scheme, s, lr, True) for c in cells for s in TUNING_SEEDS for lr in RATES}
-    assert found == tuning | {(c.scheme, s, c.rate, False) for c in cells for s in SEEDS}
+    assert roles(folder) == tuning | {(c.scheme, s, c.rate, False) for c in cells for s in seeds}
     assert finished(folder) and standing(folder).undecided == 0
 
 
-def test_one_command_trains_both_stages(whole):
-    folder, watch = whole
+def test_one_command_trains_both_stages(tuned_run):
+    folder, watch = tuned_run
     check_both_stages(folder)
     begun = [said[1:3] for said in watch.heard if said[0] == "begin"]
-    assert begun == [(14, 0), (14, 8)], "both stages are counted from the start"
+    assert begun == [(8, 0), (8, 4)], "both stages are counted from the start"
 
 
-def test_the_same_command_again_trains_nothing(whole):
-    folder, _ = whole
+def test_the_same_command_again_trains_nothing(tuned_run):
+    folder, _ = tuned_run
     again = Watch()
-    assert sweep(tiny(), folder, watch=again) == 0 and again.labels() == []
-    found = rehearse(tiny(), folder)
-    assert (found["trials"], found["tuning"], found["done"]) == (14, 8, 14)
+    assert sweep(asked(seeds=REPORTED), folder, watch=again) == 0 and again.labels() == []
+    counts = rehearse(asked(seeds=REPORTED), folder)
+    assert (counts["trials"], counts["tuning"], counts["done"]) == (8, 4, 8)
 
 
 @pytest.mark.ci
-def test_more_seeds_train_at_the_chosen_rate(whole, tmp_path):
-    import shutil
-
-    folder = shutil.copytree(whole[0], tmp_path / "more")
-    assert sweep(tiny(seeds=(*SEEDS, 5)), folder, watch=Watch()) == 0
-    new = roles(folder) - roles(whole[0])
-    assert new == {(c.scheme, 5, c.rate, False) for c in statistics.cells(load(folder))}
+def test_more_seeds_train_at_the_chosen_rate(tuned_run, tmp_path):
+    folder = shutil.copytree(tuned_run[0], tmp_path / "more")
+    assert sweep(asked(seeds=(*REPORTED, 6)), folder, watch=Watch()) == 0
+    new = roles(folder) - roles(tuned_run[0])
+    assert new == {(c.scheme, 6, c.rate, False) for c in statistics.cells(load(folder))}
 
 
-def test_a_rehearsal_counts_both_stages(tmp_path, whole):
-    found = rehearse(tiny(), tmp_path / "x")
-    assert (found["trials"], found["tuning"], found["done"]) == (14, 8, 0)
+def test_a_rehearsal_counts_both_stages(tmp_path):
+    counts = rehearse(tiny(), tmp_path / "x")
+    assert (counts["trials"], counts["tuning"], counts["done"]) == (14, 8, 0)
     one = rehearse(tiny(tuning=(), lr=(1e-3,), seeds=(0,)), tmp_path / "x")
-    assert found["operations"] == pytest.approx(7 * one["operations"])
-
-
-@pytest.mark.nightly  # test_resuming.py ends before, at and after the change
-def test_a_signal_between_the_stages_costs_nothing(tmp_path, whole):
-    folder, sent = tmp_path / "cut", []
-
-    def stop(label, steps, total, loss):
-        if not sent and standing(folder).undecided == 0:
-            sent.append(os.kill(os.getpid(), signal.SIGTERM))
-
-    assert sweep(tiny(), folder, watch=Watch(stop)) == 75 and sent
-    assert sweep(tiny(), folder, watch=Watch()) == 0
-    check_both_stages(folder)
-    assert table(load(folder), "csv") == table(load(whole[0]), "csv")
-
-
-@pytest.mark.nightly  # a cluster, whose workers see the folder alone, trains both stages
-def test_a_worker_that_only_sees_the_folder_plans_the_second_stage(tmp_path, whole):
-    folder = tmp_path / "planned"
-    plan_experiment(tiny(), folder, group_size=2)
-    assert standing(folder).undecided == 6
-    assert work(folder, watch=Watch()) == 0
-    check_both_stages(folder)
-    sizes = {row.trials for row in store.status(folder).rows if not row.tuning}
-    assert max(sizes) <= 2, "new groups are no larger than the tuning ones"
-    assert table(load(folder), "csv") == table(load(whole[0]), "csv")
-
-
-def test_a_cluster_trains_both_stages(tmp_path, whole):
-    from tests.lab.inline import Inline, driven
-
-    folder = tmp_path / "cluster"
-    plan_experiment(tiny(), folder)
-    assert driven(folder, Inline(), Watch()) == 0
-    check_both_stages(folder)
-    assert table(load(folder), "csv") == table(load(whole[0]), "csv")
+    assert counts["operations"] == pytest.approx(7 * one["operations"])
 
 
 @pytest.mark.ci
@@ -300,24 +238,22 @@ def test_a_tuning_trial_that_fails_holds_its_run_back(tmp_path, monkeypatch):
     assert not finished(folder) and standing(folder).undecided == 3
     monkeypatch.undo()
     assert sweep(tiny(), folder, watch=Watch()) == 0
-    check_both_stages(folder)
+    check_both_stages(folder, SEEDS, ("rope", "nope"))
 
 
-def test_a_trial_keeps_its_role(whole, tmp_path):
-    import shutil
-
-    folder = shutil.copytree(whole[0], tmp_path / "roles")
+def test_a_trial_keeps_its_role(tuned_run, tmp_path):
+    folder = shutil.copytree(tuned_run[0], tmp_path / "roles")
     with pytest.raises(ValueError, match="seed 0\\) is planned here to choose a learning rate .tuning., not to be"):
-        sweep(tiny(tuning=(), seeds=(0,)), folder, watch=Watch())
+        sweep(asked(tuning=(), seeds=(0,)), folder, watch=Watch())
     with pytest.raises(ValueError, match="is planned here to be reported .seeds., not to choose"):
-        sweep(tiny(tuning=(*TUNING_SEEDS, 2), seeds=(3, 4)), folder, watch=Watch())
+        sweep(asked(tuning=(*TUNING_SEEDS, 2), seeds=(3, 4)), folder, watch=Watch())
 
 
-def test_a_bundle_keeps_roles_and_reads_alike(whole, tmp_path):
-    path = store.bundle(whole[0], tmp_path / "b.json", "whole")
-    assert table(load(path), "csv") == table(load(whole[0]), "csv")
+def test_a_bundle_keeps_roles_and_reads_alike(tuned_run, tmp_path):
+    path = store.bundle(tuned_run[0], tmp_path / "b.json", "whole")
+    assert table(load(path), "csv") == table(load(tuned_run[0]), "csv")
     kept = [t for r in json.loads(path.read_text())["records"] for t in r["trials"]]
-    assert {t["knobs"]["seed"]: t.get("role") for t in kept} == {0: TUNING, 1: TUNING, 2: None, 3: None, 4: None}
+    assert {t["knobs"]["seed"]: t.get("role") for t in kept} == {0: TUNING, 1: TUNING} | dict.fromkeys(REPORTED)
 
 
 def test_the_command_line_says_what_it_will_do(tmp_path, monkeypatch):

@@ -10,7 +10,6 @@ from posenc.lab.run.sweep import rehearse
 from posenc.lab.store import folder as store
 from tests.lab.retuned import HIGH, MIDDLE, asked, at, cluster, recording, reported, sweep, workers
 from tests.lab.test_sweep import Watch
-from tests.planting import Fault, plant  # noqa: F401
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +22,8 @@ def folder(tmp_path):
     return tmp_path / "a"
 
 
-def check_later_seeds(folder, engine):
+@pytest.mark.parametrize("engine", [workers, cluster])
+def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, engine):
     sweeping.plan_experiment(asked(seeds=(2, 3)), folder)
     before = (folder / "plan.jsonl").read_bytes()
     sweeping.plan_experiment(asked(seeds=(2, 3, 4, 5)), folder)
@@ -43,26 +43,6 @@ def test_groups_of_the_second_stage_are_as_large_as_the_command_says(folder, mos
     sweeping.plan_experiment(experiment, folder / "w")
     assert workers(folder / "w") == 0
     assert max(Counter(line.group for line in store.read_plan(folder / "w")).values()) == 4
-
-
-@pytest.mark.parametrize("engine", [workers, cluster])
-def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, engine):
-    check_later_seeds(folder, engine)
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault("posenc.lab.store.plans:write_plan", "_append_seeds(folder, seeds)", "pass", "", ""),
-        Fault("posenc.lab.store.plans:_with_added", "if line.id in seeds", "if False", "", ""),
-        Fault("posenc.lab.store.plans:write_plan", "if added or seeds or not old", "if added or not old", "", ""),
-        Fault("posenc.lab.run.tuning:stages", "extend(folder, only)", "pass", "", ""),
-    ],
-)
-def test_seeds_that_are_dropped_are_missed(folder, plant, fault):  # noqa: F811
-    plant(fault)
-    with pytest.raises(AssertionError):
-        check_later_seeds(folder, workers)
 
 
 def test_seeds_that_come_after_all_is_done_are_trained_by_workers_too(folder):

@@ -125,14 +125,6 @@ def test_undivided_scores_start_wider_by_the_root_of_the_head():
     np.testing.assert_allclose(queries["dot", "rope"], 2 * queries["dot", "t5"], rtol=1e-6)
 
 
-@pytest.mark.nightly  # lab/test_placed.py resolves and trains such runs
-def test_patterns_windows_and_coordinates_stand_on_every_attention():
-    for attention in PARTS:
-        for scheme in ("learned + [alibi, nope + window(3)]", "alibi @ random_sorted(64)", "sinusoidal + alibi"):
-            found = logits(made(attention, scheme), given("encoder"))
-            assert np.isfinite(found).all(), (attention, scheme)
-
-
 @pytest.mark.parametrize(
     ("attention", "scheme", "says"),
     [
@@ -188,21 +180,3 @@ def test_weights_of_an_attention_decay_and_the_position_beside_them_does_not():
     own, position = update.blocks[0].attention.position.get_value()
     assert all(float(jnp.abs(a).max()) > 0 for a in jax.tree.leaves(own))
     assert all(float(jnp.abs(a).max()) == 0 for a in jax.tree.leaves(position))
-
-
-@pytest.mark.nightly  # show/test_by_hand.py computes every form by itself
-def test_the_patterns_of_a_trained_model_are_those_of_its_attention():
-    from posenc.lab.explain.patterns import patterns
-
-    for attention in EVERY:
-        run = Run(task="even_pairs", scheme="alibi", attention=attention, width=8, heads=2, depth=2, length=5, hidden=8)
-        cell = training.resolve(run)
-        model = shaken(build(cell.scheme, cell.shape, jax.random.key(0)))
-        found = patterns(model, cell, cell.task.sample(jax.random.key(1), 5, batch=3, n_max=5))
-        rows = np.stack(found)
-        np.testing.assert_allclose(rows.sum(-1), 1, atol=1e-5)
-        slopes = alibi.slopes(2)
-        far = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
-        fixed = np.exp(-np.array(slopes)[:, None, None] * far)
-        fixed /= fixed.sum(-1, keepdims=True)
-        assert (np.abs(rows - fixed).max() < 1e-5) == (attention == "average")

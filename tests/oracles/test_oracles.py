@@ -6,7 +6,6 @@ A module here is named after a scheme and shares no code with posenc:
     def embed(scheme, layer, x, pos) -> x                       # for schemes that act on the input
 """
 
-import functools
 import importlib
 import importlib.util
 
@@ -38,7 +37,7 @@ def settings(names, late):
 def pytest_generate_tests(metafunc):
     if metafunc.function is test_a_scheme_equals_its_equation:
         unverified = metafunc.config.getoption("unverified")
-        late = () if unverified or metafunc.config.getoption("record") else pytest.mark.nightly
+        late = () if unverified or metafunc.config.getoption("record") else pytest.mark.ci
         names = stale() if unverified else posenc.names()
         metafunc.parametrize(("cls", "given"), list(settings(names, late)))
 
@@ -78,8 +77,7 @@ def test_a_scheme_equals_its_equation(cls, given, x64, record_property):
             heads = [jax.tree.map(lambda a, h=h: np.asarray(a)[h], params["heads"]) for h in range(HEADS)]
             heads = [{**{n: np.asarray(a) for n, a in params["layer"].items()}, **own} for own in heads]
             seen = np.tri(LENGTH, dtype=bool) if causal else np.ones((LENGTH, LENGTH), bool)
-            attend = jax.jit(functools.partial(posenc.attend, scheme, mask="causal" if causal else "full"))
-            ours = attend(params, q, k, v, x=x, positions=pos)
+            ours = posenc.attend(scheme, params, q, k, v, x=x, positions=pos, mask="causal" if causal else "full")
             equal(ours, module.attend(scheme, heads, q, k, v, x, pos, seen))
     record_property("oracle", [cls.name, max(apart)])
 

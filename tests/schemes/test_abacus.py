@@ -29,13 +29,6 @@ def test_what_is_no_digit_has_a_row_of_its_own_and_padding_none():
     assert not out[3].any()
 
 
-def test_with_one_table_it_is_learned(x64):
-    scheme, params = made("abacus(rows=24)")
-    x, at = np.random.default_rng(0).standard_normal((6, 8)), np.array([0, 1, 2, 0, 1, 23])
-    ours = posenc.embed(scheme, params, x, positions=at)
-    np.testing.assert_array_equal(ours, posenc.embed(posenc.parse("learned"), params, x, positions=at))
-
-
 @pytest.mark.parametrize(("positions", "why"), [([1024], "no row .* abacus"), ([-1], "Position -1 has no row")])
 def test_a_place_without_a_row_is_refused_and_nan_inside_jit(positions, why):
     scheme, params = made()

@@ -78,11 +78,6 @@ class TestSelectiveRoPE:
 
 
 class TestCARoPE:
-    def test_it_starts_as_rope(self):
-        q, k, v, x = tokens(9, dims=DIMS)
-        ours = attend(*start("carope(base=100.0)"), q, k, v, x)
-        np.testing.assert_allclose(ours, attend(*start("rope(base=100.0)"), q, k, v), atol=2e-6)
-
     @pytest.mark.parametrize("size", [1e4, -1e4])
     def test_frequencies_are_between_nothing_and_one_for_any_token_and_gradients_finite(self, size):
         scheme, params = start("carope(first=1)")

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -16,36 +15,6 @@ from tests.schemes.helpers import DIMS, made, tokens
 def rows(distance, buckets, reach):
     """The row of each distance, counted from that of distance 0."""
     return np.asarray(disentangled(jnp.asarray(distance), buckets, reach)) - buckets
-
-
-def strong(text, seed=0):
-    """Parameters large enough to be seen in float32, biases too."""
-    scheme, params = made(text)
-    rng = np.random.default_rng(seed)
-    return scheme, jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape), jnp.float32), params)
-
-
-def alone(params, row):
-    """The same parameters with no bias, and one row in the table."""
-    one = jnp.zeros_like(params["layer"]["table"]).at[row].set(1.0)
-    heads = {n: a * 0 if "bias" in n else a for n, a in params["heads"].items()}
-    return {"layer": {"table": one}, "heads": heads}
-
-
-@pytest.mark.parametrize("mirrored", [False, True])
-def test_both_terms_read_the_row_of_query_minus_key_unless_one_is_mirrored(mirrored):
-    """R-19: the sign and the index of position to content, by a table with one row."""
-    scheme, params = strong(f"deberta(reach=4, mirrored={mirrored})")
-    q, k, _, _ = tokens(6)
-    term = lambda q, k: np.asarray(scores(scheme, alone(params, 4 + 2), q, k))  # noqa: E731
-    past, future = (np.eye(6, k=shift, dtype=bool) for shift in (-2, 2))
-    c2p, p2c = term(q, np.zeros_like(k)), term(np.zeros_like(q), k)
-    assert (c2p[:, past] != 0).all() and not c2p[:, ~past].any()
-    nonzero = future if mirrored else past
-    assert (p2c[:, nonzero] != 0).all() and not p2c[:, ~nonzero].any()
-    told = np.asarray(params["heads"]["query"]).sum(1)  # what one row of ones is projected to
-    i, j = np.nonzero(nonzero)
-    np.testing.assert_allclose(p2c[:, i, j], np.einsum("khd,hd->hk", k, told)[:, j] / 12**0.5, rtol=1e-5)
 
 
 def test_every_setting_changes_the_scores():
@@ -111,28 +80,6 @@ def test_a_bucket_is_the_logarithm_rounded_up_in_whole_numbers(buckets, reach):
         expected.append(d if d <= exact else exact + place)
     np.testing.assert_array_equal(rows(-distance, buckets, reach), -np.array(expected))
     np.testing.assert_array_equal(rows(distance, buckets, reach), np.minimum(expected, buckets - 1))
-
-
-@pytest.mark.parametrize(("buckets", "reach"), [(6, 6), (8, 20)])
-def test_rows_are_odd_never_fall_and_end_at_the_reach(buckets, reach):
-    distance = np.arange(-3 * reach, 3 * reach + 1)
-    row = rows(distance, buckets, reach)
-    assert (np.diff(row) >= 0).all() and row.min() == -buckets and row.max() == buckets - 1
-    inside = np.abs(distance) < reach
-    np.testing.assert_array_equal(row[inside], -row[::-1][inside])
-    np.testing.assert_array_equal(row[distance <= -reach], -buckets)
-    np.testing.assert_array_equal(row[distance >= reach - 1], buckets - 1)
-    near = np.abs(distance) <= buckets // 2
-    np.testing.assert_array_equal(row[near], np.minimum(distance[near], buckets - 1))
-
-
-@pytest.mark.parametrize(("terms", "times"), [("both", 3), ("c2p", 2), ("p2c", 2)])
-def test_the_scale_counts_the_terms(terms, times):
-    scheme, params = made(f"deberta({terms!r}, reach=4)")
-    q, k, _, _ = tokens(5)
-    nothing = jax.tree.map(jnp.zeros_like, params)
-    plain = np.einsum("qhd,khd->hqk", q, k) / (times * DIMS.head) ** 0.5
-    np.testing.assert_allclose(scores(scheme, nothing, q, k), plain, atol=1e-6)
 
 
 def test_the_table_is_of_all_layers_and_the_projections_of_each():

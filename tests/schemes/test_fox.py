@@ -76,42 +76,6 @@ def test_the_sum_restarts_with_each_document_exactly(segments):
         np.testing.assert_allclose(c[segments == one], alone, atol=1e-6)
 
 
-def test_padding_adds_nothing_to_the_sum():
-    scheme, params = strong()
-    x = tokens(6)[3]
-    padded = np.concatenate([np.full((3, x.shape[1]), 1e6, np.float32), x])
-    c, _ = located(scheme, params, padded, [0] * 3 + [1] * 6)
-    np.testing.assert_array_equal(c[:3], 0)
-    np.testing.assert_allclose(c[3:], located(scheme, params, x)[0], atol=1e-6)
-
-
-@pytest.mark.parametrize("segments", [[1, 1, 0, 0, 1, 1, 0, 1], [0, 1, 0, 2, 2, 0, 2, 0]])
-def test_padding_inside_a_document_is_passed_over(segments):
-    scheme, params = strong()
-    x, segments = tokens(8)[3], np.array(segments)
-    c, (total, document) = located(scheme, params, x, segments)
-    real = segments > 0
-    alone, (end, last) = located(scheme, params, x[real], segments[real])
-    np.testing.assert_allclose(c[real], alone, atol=1e-6)
-    np.testing.assert_allclose(total, end, atol=1e-6)
-    assert document == last
-
-
-@pytest.mark.parametrize(
-    "segments", [[1] * 7, [1, 1, 1, 2, 2, 2, 2], [0, 1, 1, 1, 2, 2, 3], [1, 0, 1, 0, 0, 1, 1], [1, 1, 0, 2, 0, 0, 2]]
-)
-@pytest.mark.parametrize("cut", [1, 3, 4, 6])
-def test_chunks_continue_the_sum_where_the_last_one_ended(segments, cut):
-    scheme, params = strong()
-    x = tokens(7)[3]
-    whole, end = located(scheme, params, x, segments)
-    first, carry = located(scheme, params, x[:cut], segments[:cut])
-    rest, last = located(scheme, params, x[cut:], segments[cut:], carry)
-    np.testing.assert_allclose(np.concatenate([first, rest]), whole, atol=1e-6)
-    np.testing.assert_allclose(last[0], end[0], atol=1e-6)
-    assert last[1] == end[1]
-
-
 def test_a_forgotten_restart_would_be_noticed(monkeypatch):
     monkeypatch.setattr(segment_scans, "_add", lambda a, b: (a[0] + b[0], a[1] | b[1]))
     with pytest.raises(AssertionError):

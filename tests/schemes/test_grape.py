@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import posenc
-from tests.golden.contextual import bias as on_the_way
 from tests.golden.through import scores
 from tests.schemes.helpers import attend, made, tokens
 
@@ -43,11 +42,6 @@ def test_grape_a_starts_at_the_slopes_of_alibi_with_directions_of_no_favour():
     assert u.shape == (512, 16) and abs(u.std() * 4 - 1) < 0.05 and abs((u * v).mean()) < 1e-2
 
 
-def gathered(params, x, features=4):
-    scheme = posenc.parse(f"grape_ap(features={features})")
-    return np.asarray(on_the_way(scheme, params, jnp.asarray(x)[None]))[0]
-
-
 def test_a_window_leaves_the_penalties_within_it():
     scheme, params = made("grape_ap")
     params = jax.tree.map(lambda a: 5 * a, params)
@@ -56,22 +50,6 @@ def test_a_window_leaves_the_penalties_within_it():
     where = {"query_start": 2, "positions": np.arange(6, 7), "key_positions": np.arange(4, 7)}
     three = attend(scheme, params, q[-1:], k[4:], v[4:], x[-1:], key_x=x[4:], **where)
     np.testing.assert_allclose(narrow[-1:], three, atol=1e-6)
-
-
-@pytest.mark.parametrize("source", ["key", "value"])
-def test_features_of_keys_or_values_are_those_of_the_input_by_their_weights(source):
-    """Three query heads of each key head; the weights of a key head are those of its query heads."""
-    x = np.asarray(tokens(7)[3])
-    weights = 2 * jax.random.normal(jax.random.key(3), (2, 2, x.shape[1], 4)) / 6**0.5
-    k, v = np.einsum("lw,ngwd->nlgd", x, weights)
-    q = tokens(7, dims=posenc.Dims(6, 6, 4, 16))[0]
-    w = np.repeat(weights["key value".split().index(source)].swapaxes(1, 2), 3, 0)
-    run = jax.jit(lambda *args: posenc.attend(*args[:5], x=x), static_argnums=0)  # compiled anew: faults are planted
-    none = {"layer": {}, "heads": {}}
-    ours = run(posenc.parse(f"grape_ap(source={source!r})"), none, q, k, v)
-    theirs = run(posenc.parse("grape_ap(features=4)"), {"layer": {}, "heads": {"w": w}}, q, k, v)
-    np.testing.assert_allclose(ours, theirs, atol=2e-6)
-    assert np.abs(ours - run(posenc.parse("nope"), none, q, k, v)).max() > 1e-2
 
 
 def test_in_a_sum_features_are_of_the_values_that_the_schemes_before_leave():

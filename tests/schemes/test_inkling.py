@@ -30,22 +30,6 @@ def test_without_profiles_scores_are_divided_by_the_width_of_a_head():
     assert scheme.scale(64) == 1 / 64
 
 
-def test_the_temperature_multiplies_the_whole_score_from_the_floor_on():
-    """Trap 18: queries and biases both; position 2 is the third token."""
-    cold, params = loud("inkling(extent=4, strength=0.0)")
-    warm, _ = loud("inkling(extent=4, strength=0.5, floor=3)")
-    q, k, v, x = tokens(6)
-    tau = 1 + 0.5 * np.log(np.maximum(np.arange(1, 7) / 3, 1))
-    assert (tau[:3] == 1).all() and (tau[3:] > 1.1).all()
-    np.testing.assert_allclose(added(warm, params, x), added(cold, params, x) * tau[None, :, None], rtol=1e-5)
-    ours, plain = (attend(s, params, q, k, v, x) for s in (warm, cold))
-    np.testing.assert_array_equal(ours[:3], plain[:3])
-    for row in range(3, 6):
-        hot = params | {"heads": {"w": params["heads"]["w"] * tau[row]}}
-        asked = attend(cold, hot, q * tau[row], k, v, x)
-        np.testing.assert_allclose(ours[row], asked[row], atol=2e-6)
-
-
 def test_below_the_floor_and_before_zero_the_temperature_is_one_with_a_finite_gradient():
     scheme, params = loud("inkling(extent=4, strength=0.5, floor=100)")
     q, k, v, x = tokens(5)

@@ -11,9 +11,6 @@ from tests.golden.through import bias as through_bias
 from tests.schemes.helpers import DIMS, attend, bias, made, tokens
 
 PLACES = np.array([0, 1, 2, 5, 9, 30])
-DISTANCE = np.abs(PLACES[:, None] - PLACES[None, :])
-
-
 SPREAD = PLACES.astype(np.float32)
 
 
@@ -66,11 +63,6 @@ def test_a_power_without_its_guard_would_be_noticed(monkeypatch):
         test_gradients_are_finite_at_distance_0_even_with_respect_to_positions("kerple(kernel='power')")
 
 
-def test_the_weight_kernel_multiplies_so_it_reads_positions():
-    assert posenc.parse("kerple").reads == "distance" == posenc.parse("kerple(kernel='power')").reads
-    assert posenc.parse("kerple(weight=True)").reads == "positions"
-
-
 @pytest.mark.parametrize(
     ("text", "most"),
     [
@@ -118,24 +110,6 @@ def test_where_the_query_stands_at_the_threshold_the_slope_of_fire_lies_between_
 
     below, tie, above = (float(slope(jnp.float32(m))) for m in (0.999, 1.0, 1.001))
     assert below == 0 != above and min(below, above) <= tie <= max(below, above)
-
-
-def test_sandwich_is_largest_where_a_token_meets_itself_and_the_same_both_ways():
-    b = bias(*made("sandwich"), PLACES)
-    np.testing.assert_array_equal(b, b.swapaxes(1, 2))
-    off = ~np.eye(len(PLACES), dtype=bool)
-    assert (b[:, off].max(-1) < b[:, 0, 0]).all()
-    np.testing.assert_allclose(b[:, 0, 0], 64 / (8 * np.arange(1, 5) / 4), rtol=1e-6)
-    np.testing.assert_allclose(bias(*made("sandwich"), PLACES + 100000), b, atol=1e-6)
-
-
-def test_every_frequency_of_sandwich_counts_and_so_does_where_they_start():
-    wide, narrow = bias(*made("sandwich(dim=8)"), PLACES), bias(*made("sandwich(dim=6)"), PLACES)
-    first = bias(*made("sandwich(dim=8, first=1)"), PLACES)
-    turn = np.cos(DISTANCE * 10000.0 ** (-2 * np.arange(5) / 8)[:, None, None])
-    np.testing.assert_allclose(wide[3], turn[:4].sum(0) / 8, atol=1e-6)
-    np.testing.assert_allclose(first[3], turn[1:].sum(0) / 8, atol=1e-6)
-    assert not np.allclose(wide, narrow)
 
 
 @pytest.mark.parametrize(

@@ -124,12 +124,6 @@ def test_an_odd_head_is_refused(name):
             getattr(posenc.parse(f"{name}(window=2, bidirectional=False)"), side)({}, x, c)
 
 
-def tapa(q, k, distance, alpha=0.1, n=2):
-    amplitude = np.einsum("qhd,khd->hqk", q[..., :n], k[..., :n]) / np.sqrt(n)
-    phase = np.einsum("qhd,khd->hqk", q[..., n:], k[..., n:]) / np.sqrt(q.shape[-1] - n)
-    return amplitude * np.cos(2 * np.pi * np.abs(distance) ** alpha * phase)
-
-
 def test_the_slope_of_tapa_is_finite_at_distance_0():
     """R-30: that of d^0.1 is not."""
     q, k, v, _ = tokens(4)

@@ -45,13 +45,6 @@ def test_the_layouts_are_one_scheme_after_a_permutation_of_both_sides_and_not_of
     assert np.abs(attend("rope", q, k, v) - interleaved).max() > 1e-2
 
 
-def test_a_fraction_turns_the_first_features_with_frequencies_of_their_own_width():
-    x, position = features(6, 16), np.arange(6)
-    part = turn("rope(fraction=0.5)", x, position)
-    np.testing.assert_array_equal(part[:, 8:], x[:, 8:])
-    np.testing.assert_array_equal(part[:, :8], turn("rope", x[:, :8], position))
-
-
 def test_p_keeps_the_highest_frequencies_of_the_whole_head_which_is_no_fraction():
     x, position = features(6, 16), np.arange(6)
     kept = turn("rope(p=0.5)", x, position)
@@ -80,20 +73,6 @@ def test_no_table_is_kept_between_calls():
     np.testing.assert_array_equal(turn("rope", x, np.arange(4)), first)
     np.testing.assert_array_equal(turn("rope", x, np.arange(4) + 9), later)
     assert np.abs(later - first).max() > 0.1
-
-
-def test_learned_frequencies_start_at_the_fixed_ones_and_learn_for_each_head():
-    q, k, v = features(6, 2, 8), features(6, 2, 8, seed=1), features(6, 2, 8, seed=2)
-    np.testing.assert_allclose(attend("rope(frequencies='learned')", q, k, v), attend("rope", q, k, v), atol=1e-6)
-    scheme = posenc.bind(posenc.parse("rope(frequencies='learned')"), DIMS)
-    params = posenc.init(scheme, jax.random.key(0), DIMS)
-    assert params["heads"]["frequency"].shape == (2, 4) and not scheme.tied
-    grad = jax.jit(jax.grad(lambda p: (posenc.attend(scheme, p, q, k, v) * v).sum()))(params)["heads"]["frequency"]
-    assert (np.abs(grad) > 1e-6).all() and np.abs(grad[0] - grad[1]).max() > 1e-4
-
-
-def test_values_are_left_alone():
-    assert not posenc.parse("rope").overrides("value", "output", "score", "embed", "locate")
 
 
 @pytest.mark.parametrize("base", [0, -1, 1, 1.0])

@@ -225,17 +225,6 @@ def test_nodes_are_whole_numbers_from_0_on():
         assert np.isfinite(inside[0]).all() and np.isnan(inside[1]).all()
 
 
-def test_scores_shrink_by_steps_only_where_they_are_told_to():
-    assert not posenc.parse("algebraic").overrides("score") and posenc.parse("algebraic").reads == "nothing"
-    scheme = posenc.parse("algebraic(structure='grid', decay=0.9)")
-    assert scheme.overrides("score") and scheme.reads == "positions"
-    distance = jnp.asarray([[[0, 0], [2, -3]], [[-1, 0], [4, 4]]])
-    tile = posenc.Tile(None, None, distance, jnp.ones((2, 2)), *[None] * 6)
-    shrunk = 0.9 ** np.array([[0, 5], [1, 8]])
-    np.testing.assert_allclose(scheme.score({}, tile.logits, tile), shrunk, rtol=1e-6)
-    np.testing.assert_allclose(scheme.score({}, tile.logits - 3, tile), shrunk - 3, rtol=1e-6)  # a bias stays as it was
-
-
 @pytest.mark.parametrize(
     ("text", "made"), [("liere", 1), ("liere(axes=1)", 1), ("algebraic", 1), ("algebraic(structure='grid')", 1)]
 )

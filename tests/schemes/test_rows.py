@@ -30,18 +30,6 @@ def shut(length=6):
     return np.full((length, length), -40.0, np.float32)
 
 
-def test_between_whole_positions_it_interpolates_and_at_them_it_is_exact():
-    by_position, place = np.array([0.0, 10.0, -4.0, 7.0, 2.0]), np.array([0.0, 0.25, 1.0, 1.5, 3.9, 4.0, 11.0])
-    left = np.clip(place[:, None] - np.arange(12)[::-1], 0, 1)  # the nearest gates open first, the last in part
-    with np.errstate(divide="ignore"):
-        logits = jnp.asarray(np.clip(np.log(left) - np.log(1 - left), -40, 40), jnp.float32)
-    query_info = jnp.broadcast_to(jnp.asarray(by_position, jnp.float32), (7, 5)), jnp.zeros((7, 4))
-    index = jnp.arange(12)
-    tile = posenc.Tile(query_info, (), index[:7, None], logits, 0.5, logits < 50, index[:7], index, jnp.int32(0), 1)
-    scores_in = posenc.parse("cope(npos=5, scaled=False)").score({}, logits, tile) - logits
-    np.testing.assert_allclose(scores_in[:, 0], np.interp(place, np.arange(5), by_position), atol=2e-5)
-
-
 def test_gates_of_tokens_that_are_not_seen_are_nothing():
     """Trap: a count that runs on behind a window, through padding or into the next document."""
     window = (INDEX[:, None] - INDEX < 2) & (np.tri(6) > 0)
@@ -85,17 +73,6 @@ def test_the_listing_makes_gates_of_what_other_schemes_added_and_the_code_does_n
     np.testing.assert_array_equal(*alone)
     keys, scores = (attend(*embedded(f"alibi + cope(gates={g!r})"), q, k, v) for g in ("keys", "scores"))
     assert np.abs(keys - scores).max() > 1e-3
-
-
-def test_gates_of_keys_of_their_own_leave_products_alone():
-    scheme, params = embedded("cope(gates='own')")
-    assert {n: a.shape for n, a in params["heads"].items()} == {"gate": (4, 6, 4), "gate_bias": (4, 4)}
-    assert max(np.abs(a).max() for a in params["heads"].values()) <= 6**-0.5
-    q, k, v, x = tokens(6)
-    changed = attend(scheme, params, q, k, v, x=x[::-1])
-    assert np.abs(changed - attend(scheme, params, q, k, v, x=x)).max() > 1e-3
-    params["layer"]["embedding"] *= 0
-    np.testing.assert_allclose(attend(scheme, params, q, k, v, x=x), attend(*made("nope"), q, k, v), atol=1e-6)
 
 
 def test_there_are_as_many_positions_as_were_trained_on_and_one_unless_told():

@@ -63,17 +63,6 @@ def test_up_to_the_original_length_it_is_rope_to_the_bit(rule):
         np.testing.assert_array_equal(out, seen.setdefault(length, out))
 
 
-def test_the_base_follows_the_length_by_the_rule_of_its_authors():
-    """R-5: "dynamic" was once computed for one length alone."""
-    found = []
-    for length in (32, 33, 64, 500):
-        growth = 2 * length / 32 - 1
-        ours, _ = spectrum(made("dynamic_ntk(factor=2.0, original=32)"), 8, length)
-        np.testing.assert_allclose(ours, frequencies(8, 10000 * growth ** (8 / 6)), rtol=1e-12)
-        found.append(ours[1])
-    assert (np.diff(found) < 0).all()
-
-
 @pytest.mark.parametrize("text", [*BOTH, "ssmax + dynamic_ntk(rule='yarn', original=4)"])
 def test_a_cache_turns_all_keys_anew(text):
     """R-3 and R-8: keys turned while the text was short have other frequencies than those to come, and a prompt in

@@ -58,29 +58,6 @@ def test_a_fraction_is_scaled_by_its_own_width():
         np.testing.assert_allclose(rates(text + ", fraction=0.5)"), rates(text + ")", 8), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["yarn", "by_parts", "llama3"])
-def test_fast_pairs_stay_slow_ones_are_divided_and_none_lies_outside(name):
-    settings = {"yarn": "beta_fast=6.0, ", "by_parts": "keep=(6.0, 2.0), ", "llama3": ""}[name]
-    plain = frequencies(16, BASE)
-    ours = rates(f"{name}({settings}factor=4.0, original=64, base={BASE})")
-    turns = 64 * plain / (2 * np.pi)
-    np.testing.assert_allclose(ours[turns > 8], plain[turns > 8], rtol=1e-12)
-    np.testing.assert_allclose(ours[turns < 0.2], plain[turns < 0.2] / 4, rtol=1e-12)
-    assert (ours <= plain * (1 + 1e-12)).all() and (ours >= plain / 4 * (1 - 1e-12)).all()
-    assert ((ours < plain * 0.99) & (ours > plain / 4 * 1.01)).any(), "some pair lies between"
-
-
-def test_llama_3_has_three_regions_that_meet_at_their_borders():
-    def scaled(turns):
-        return float(
-            scaling.llama3(np.array([turns * 2 * np.pi / 64]), 8.0, 1.0, 4.0, 64)[0] / (turns * 2 * np.pi / 64)
-        )
-
-    assert scaled(0.3) == 1 / 8 and scaled(20.0) == 1 and scaled(2.5) == pytest.approx((1 + 1 / 8) / 2)
-    for border in (1.0, 4.0):
-        assert scaled(border - 1e-9) == pytest.approx(scaled(border + 1e-9), abs=1e-8)
-
-
 def scores(text, q, k, position):
     scheme = made(text)
     return turn(scheme, q, position) @ turn(scheme, k, position).T
@@ -114,26 +91,10 @@ def test_where_all_pairs_are_fast_none_is_divided():
     np.testing.assert_allclose(rates(f"yarn({fast})"), frequencies(16, 2.0), rtol=1e-12)
 
 
-def test_hope_is_rope_with_the_share_of_pairs_that_turn_in_training():
-    plain = frequencies(16, BASE)
-    kept = int((2 * np.pi / plain <= 64).sum())
-    assert 0 < kept < 8
-    np.testing.assert_array_equal(rates(f"hope(base={BASE})"), rates(f"rope(base={BASE}, p={kept / 8})"))
-    x, far = features(4, 16), np.array([0, 63, 10**4, 10**6])
-    still = np.concatenate([np.arange(kept, 8), np.arange(8 + kept, 16)])
-    np.testing.assert_array_equal(turn(made(f"hope(base={BASE})"), x, far)[:, still], x[:, still])
-
-
 def test_hope_trained_on_fewer_than_7_tokens_turns_nothing():
     x, position = features(4, 16), np.array([0, 1, 30, 700])
     np.testing.assert_array_equal(turn(made("hope(trained=6)"), x, position), x)
     assert np.abs(turn(made("hope(trained=7)"), x, position) - x).max() > 0.1
-
-
-@pytest.mark.parametrize("name", STATIC)
-def test_only_queries_and_keys_are_turned_and_a_cache_serves(name):
-    scheme = made(name)
-    assert not scheme.overrides("value", "output", "score", "embed", "locate") and not scheme.limits
 
 
 @pytest.mark.parametrize("name", ["by_parts", "yarn", "llama3"])

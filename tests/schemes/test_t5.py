@@ -26,13 +26,6 @@ def test_buckets_are_those_of_a_logarithm_in_whole_numbers(buckets, reach):
     np.testing.assert_array_equal(ours, theirs)
 
 
-def test_buckets_are_exact_then_grow_and_end_at_the_reach():
-    b = place(FAR[700:], 32, 128, False)
-    np.testing.assert_array_equal(b[:16], np.arange(16))
-    assert (np.diff(b) >= 0).all() and (b[128:] == 31).all() and b[100] < 31
-    assert set(b) == set(range(32))
-
-
 def test_the_future_shares_bucket_0_when_causal_and_has_its_own_half_otherwise():
     assert (place(FAR[:700], 32, 128, False) == 0).all()
     both = place(FAR, 32, 128, True)

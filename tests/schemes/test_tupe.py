@@ -46,25 +46,6 @@ def test_all_of_it_belongs_to_all_layers():
 
 
 @pytest.mark.ci
-def test_with_reset_the_first_position_is_near_no_place():
-    scheme, params = strong(RESET)
-    zero = np.zeros((7, 4, 4), np.float32)
-    s = np.asarray(scores(scheme, params, zero, zero))
-    row, column = s[:, 0, :], s[:, 1:, 0]
-    assert np.ptp(row, 1).max() < 1e-5 and np.ptp(column, 1).max() < 1e-5
-    assert (np.abs(row[:, 0] - column[:, 0]) > 1e-3).all()
-    assert (np.ptp(s[:, 1:, 1:].reshape(4, -1), 1) > 0.1).all()
-    head_params = of_head(params, 2)
-    np.testing.assert_allclose(row[2, 0], term(head_params, 0, 0) / 8**0.5 + head_params["bias"][4], rtol=1e-4)
-    np.testing.assert_allclose(column[2, 0], term(head_params, 1, 1) / 8**0.5 + head_params["bias"][8], rtol=1e-4)
-    np.testing.assert_allclose(
-        scores(scheme, params, zero[:2], zero[:2], positions=[3, 5], key_positions=[3, 5])[2, 0, 1],
-        term(head_params, 4, 6) / 8**0.5 + head_params["bias"][4 + 2],
-        rtol=1e-4,
-    )
-
-
-@pytest.mark.ci
 def test_no_distance_uses_the_bucket_that_is_kept_for_the_query_cls():
     """The authors reserve half the number of buckets; the future's buckets begin after it."""
     for text, used in ((BUCKETS, False), (RESET, True)):

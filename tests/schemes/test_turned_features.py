@@ -9,7 +9,6 @@ import pytest
 
 import posenc
 from posenc import Dims
-from tests.oracles import fope as fope_oracle
 from tests.schemes.helpers import attend, made, tokens
 
 DIMS = Dims(width=16, heads=4, head=4, trained=16)
@@ -90,41 +89,6 @@ def fourier(text, head=16, heads=2, trained=64):
     dims = Dims(head * heads, heads, head, trained)
     scheme = posenc.bind(posenc.parse(text), dims)
     return scheme, jax.jit(lambda key: posenc.init(scheme, key, dims))(jax.random.key(0))
-
-
-@pytest.mark.parametrize(
-    ("form", "rest"),
-    [
-        ("as_described", ""),
-        ("as_released", ", separate=False"),
-        ("as_described", ", zeros='kept'"),
-        ("as_released", ", shared=True, base=500.0"),
-    ],
-)
-def test_every_pair_is_multiplied_by_its_series(form, rest):
-    """At a head of 16, where some pairs have a series and some have none."""
-    scheme, p = fourier(f"fope(form={form!r}{rest})")
-    head_params = p["layer"] | {n: a[1] for n, a in p["heads"].items()}
-    x, places = np.random.default_rng(0).normal(size=(5, 16)).astype(np.float32), np.array([0, 1, 5, 40, 300])
-    ours = np.asarray(hook(scheme, "query", head_params, x, places))
-    theirs = np.array([fope_oracle.turned(scheme, head_params, one, at) for one, at in zip(x, places, strict=True)])
-    np.testing.assert_allclose(ours[:, :8] + 1j * ours[:, 8:], theirs, atol=2e-5)
-
-
-def test_pairs_without_a_frequency_stay_and_as_released_they_turn_by_45_degrees_and_grow():
-    """What they add to scores doubles: the released code fills sines with 1."""
-    x = np.random.default_rng(0).normal(size=(4, 16)).astype(np.float32)
-    rest = [*range(3, 8), *range(11, 16)]
-    out = {}
-    for form in ("as_described", "as_released"):
-        scheme, p = fourier(f"fope(form={form!r})")
-        out[form] = np.asarray(hook(scheme, "query", {n: a[0] for n, a in p["heads"].items()}, x, np.arange(4)))[
-            :, rest
-        ]
-    np.testing.assert_array_equal(out["as_described"], x[:, rest])
-    a, b = x[:, 3:8], x[:, 11:16]
-    np.testing.assert_allclose(out["as_released"], np.concatenate([a - b, a + b], -1), atol=1e-6)
-    np.testing.assert_allclose(out["as_released"] @ out["as_released"].T, 2 * x[:, rest] @ x[:, rest].T, atol=1e-4)
 
 
 def test_frequencies_that_never_complete_a_turn_are_left_out():

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import subprocess
 import sys
 
 import numpy as np
@@ -162,22 +161,6 @@ def saved(tmp_path_factory):
     return {
         p.name: p.read_bytes() for p in figures.save(figures.length(found).figure, folder, "length", found, "Seen.")
     }
-
-
-@pytest.mark.nightly  # show/test_sheets.py and the committed figures, byte for byte
-def test_the_same_results_give_the_same_bytes_in_another_process(saved, tmp_path):
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from posenc.lab.figures import figures; from tests.show.test_figures import results\n"
-        "r = results(); r = type(r)(r.name, r.records[::-1])\n"
-        "figures.save(figures.length(r).figure, Path(sys.argv[1]), 'length', r, 'Seen.')\n"
-        "assert 'jax' not in sys.modules and 'matplotlib.pyplot' not in sys.modules"
-    )
-    env = {"PYTHONPATH": ":".join(map(str, sys.path)), "SOURCE_DATE_EPOCH": "0", "PYTHONHASHSEED": "7"}
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=env)
-    again = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
-    assert saved.keys() == again.keys() == {f"length.{k}" for k in ("svg", "pdf", "png", "csv", "caption.txt")}
-    assert [name for name in saved if saved[name] != again[name]] == []
 
 
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])

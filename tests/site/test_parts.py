@@ -124,25 +124,20 @@ def test_the_atlas_without_records_says_so(tmp_path):
     assert tags.paragraph(EMPTY) in page.text and not list(tmp_path.iterdir())
 
 
-@pytest.fixture(scope="module")
-def partial():
-    return shelf.experiments() / "records" / "partial" / "atlas.json"
-
-
-def test_the_atlas_takes_all_of_it_before_parts(tmp_path, partial):
-    (tmp_path / "records" / "partial").mkdir(parents=True)
-    shutil.copy(partial, tmp_path / "records" / "partial")
-    assert atlas_data.records(tmp_path) == [tmp_path / "records" / "partial" / "atlas.json"]
-    recall = tmp_path / "records" / "partial" / "atlas_recall.json.gz"
-    for path in (recall, tmp_path / "records" / "atlas.json.gz"):
+def test_the_atlas_takes_its_records_and_the_probes_that_wait(tmp_path):
+    places = tmp_path / "records", tmp_path / "records" / "partial"
+    places[1].mkdir(parents=True)
+    paths = [places[at] / f"{name}.json.gz" for name, at in (("atlas", 0), ("atlas", 1), ("atlas_recall", 1))]
+    for path in paths:
         path.write_bytes(b"")
-    assert atlas_data.records(tmp_path) == [tmp_path / "records" / "atlas.json.gz", recall]
+    assert atlas_data.records(tmp_path) == paths
 
 
-def test_numbers_of_the_atlas_are_those_of_its_cells(partial):
-    lines = atlas_data.atlas_data([partial])["cells"]
+def test_numbers_of_the_atlas_are_those_of_its_cells():
+    record = shelf.experiments() / "records" / "atlas.json.gz"
+    lines = atlas_data.atlas_data([record])["cells"]
     at = {(c["row"], c["model"], c["probe"]): c for c in lines if c["rate"] == atlas_data.CHOSEN}
-    cells = atlas_cells(load(partial))
+    cells = atlas_cells(load(record))
     assert len(at) == len(cells) > 5
     for cell in cells:
         line = at[cell.row, cell.model, cell.probe]

@@ -9,8 +9,6 @@ import pytest
 from posenc.lab import tasks
 from posenc.lab.tasks.copies import base_law
 from posenc.lab.tasks.hidden_markov import emissions
-from tests.planting import Fault
-from tests.planting import plant as plant  # a fixture
 from tests.tasks.task_checks import drawn
 
 
@@ -73,20 +71,6 @@ def test_the_reader_of_copies_is_a_sum_over_all_ways_to_copy(source):
                 seen = row[first : i + 2]
                 expected = copy_probability(task, seen, first) / copy_probability(task, seen[:-1], first)
                 assert loss == pytest.approx(-math.log(expected), rel=1e-9)
-
-
-FAULTS = [
-    Fault("posenc.lab.tasks.copies:Copies.losses", "back <= place", "back < place", "copies", "ways"),
-    Fault("posenc.lab.tasks.copies:Copies.losses", "lag[:i] *=", "lag[: i - 1] *=", "copies", "ways"),
-    Fault("posenc.lab.tasks.copies:Copies._unseen", "+= start / place", "+= start / (place + 1)", "copies", "ways"),
-]
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.old)
-def test_a_fault_in_the_reader_is_caught(plant, fault):
-    plant(fault)
-    with pytest.raises((AssertionError, ValueError)):
-        test_the_reader_of_copies_is_a_sum_over_all_ways_to_copy("copies(start=0.7, end=0.4)")
 
 
 def test_the_losses_of_a_hidden_chain_are_those_stated():
