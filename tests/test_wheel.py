@@ -129,6 +129,7 @@ def test_experiments_come_with_the_wheel(drawing, tmp_path):
 
 
 @pytest.mark.ci
+@pytest.mark.timeout(600)
 def test_the_site_is_built_from_the_wheel(wheel, tmp_path, tmp_path_factory):
     """In an empty folder, of the guides, records and figures that the wheel holds; MkDocs refuses a broken link."""
     pytest.importorskip("mkdocs", reason="MkDocs comes with the extra `docs`")

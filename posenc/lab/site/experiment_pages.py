@@ -37,7 +37,7 @@ def _page(shelved: Shelved) -> SitePage:
     rows = [("source", head.source), ("setting", head.setting), ("cost", head.cost), ("variation", head.variation)]
     rows.append(("numbers seen in", "" if seen == "none" else seen))
     rows.append(("tasks", tuple(Link(task, f"../tasks/{task}.html") for task in sorted(shelved.tasks))))
-    charts = length_charts.length_charts(shelved.results)
+    charts = length_charts.length_charts(shelved.experiment, shelved.results)
     provenance = shelved.results.provenance() if shelved.results else {}
     rows += [(name, ", ".join(provenance[name])) for name in ("commit", "device", "jax") if provenance.get(name)]
     return tags.page(

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from posenc.lab.figures.across import MOST, by_merit
-from posenc.lab.figures.figures import length_panels
+from posenc.lab.figures.figures import length_panels, worded
 from posenc.lab.figures.floor_lines import NAMES
 from posenc.lab.figures.panels import Panel, doubling, ranged
 from posenc.lab.figures.style import INK, SOFT, Look, looks
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells, summary
 from posenc.lab.site import tags
+from posenc.lab.spec.experiment import Experiment
 
 MANY, PLACES = 5, 3
 """The least lines of a panel, through so many sizes or more, for which there is a figure to choose from."""
@@ -25,11 +26,13 @@ WORDS = "A line for each scheme by size; the names below say its numbers"
 SCRIPTS = ("vega.js", "lengths.js")
 
 
-def length_charts(results: Results | None) -> list[dict[str, Any]]:
-    """A chart for each task, with its lines, the best first; none where no task has many."""
-    shown = [panel for panel in length_panels(results) if _many(panel)] if results else []
-    if results is None or not shown:
+def length_charts(experiment: Experiment, results: Results | None) -> list[dict[str, Any]]:
+    """A chart for each task in the words of the experiment, with its lines, the best first; none where no task has
+    many."""
+    if results is None:
         return []
+    results = worded(experiment, results)
+    shown = [panel for panel in length_panels(results) if _many(panel)]
     names = results.words.lines(dict.fromkeys(scheme for panel in shown for scheme in panel.points))
     families = {c.scheme: results.words.family(c.scheme, c.family) for c in cells(results)}
     styles = looks(((scheme, families.get(scheme, "none")) for scheme in names), MOST)
