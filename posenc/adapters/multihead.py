@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from einops import rearrange
+from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, Float
 
 from posenc.attention.attend import compiled_axes, compute
@@ -26,6 +27,9 @@ from posenc.core.compose import normal_form
 from posenc.core.masks import Mask
 from posenc.core.parameters import complete, join
 from posenc.core.scheme import Dims, check_dims
+
+MIXED = "posenc_mixed"
+"""The name of what attention gives its last projection, for policies of `jax.checkpoint`."""
 
 
 class Weights(NamedTuple):
@@ -144,4 +148,4 @@ def _multihead(
 
 
 def _merged(mixed: Float[Array, "*batch L H d"]) -> Float[Array, "*batch L H*d"]:
-    return rearrange(mixed, "... l h d -> ... l (h d)")
+    return checkpoint_name(rearrange(mixed, "... l h d -> ... l (h d)"), MIXED)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from posenc.attention.attend import embed
+from posenc.contract.case import LITTLE
 from posenc.core.scheme import Dims
+from posenc.lab.models import stack
 from posenc.lab.models.draws import Cut, WeightDraw, cut
 from posenc.lab.models.ends import tied_name
 from posenc.lab.models.interface import Inputs, Shape
@@ -14,6 +16,7 @@ from posenc.lab.models.parts import normalise
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.train.training import pure
 from posenc.naming import bind, parse
+from tests.jaxprs import equations
 
 DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32, causal=False)
 
@@ -52,6 +55,24 @@ def by_hand(model, t):
 def test_the_scan_over_periods_is_the_loop_over_layers(scheme, norm):
     model = build(scheme, norm=norm)
     np.testing.assert_allclose(whole(model, tokens()), by_hand(model, tokens()), atol=2e-5)
+
+
+def test_the_gradient_of_many_tokens_makes_layers_anew_in_less_memory(monkeypatch):
+    model, t = build("[rope, alibi]", dropout=0.1), tokens(rows=16, length=256)
+
+    def program():
+        loss = lambda m: (m(Inputs(t, jnp.ones(t.shape, bool)), jax.random.key(1), train=True) ** 2).mean()  # noqa: E731
+        traced = jax.jit(jax.value_and_grad(loss), compiler_options=LITTLE).trace(model)
+        products = [e for e in equations(traced.jaxpr.jaxpr) if e.primitive.name == "dot_general"]
+        return len(products), traced.lower().compile()
+
+    monkeypatch.setattr("posenc.attention.kernels.blocks.SCORES", 2 * 256**2)  # a sequence on each device
+    products, anew = program()
+    monkeypatch.setattr(stack, "pay", lambda *_: False)
+    before, kept = program()
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), anew(model), kept(model))
+    assert anew.memory_analysis().temp_size_in_bytes < 0.8 * kept.memory_analysis().temp_size_in_bytes
+    assert products == before  # none is made twice that was made once
 
 
 def test_layers_share_what_is_tied_and_own_the_rest():

@@ -9,12 +9,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from posenc.adapters.multihead import MIXED
 from posenc.attention.cache import Cache
 from posenc.coordinates import place
 from posenc.core.compose import Pattern, axes, normal_form, spread
 from posenc.core.distances import is_sampled
 from posenc.core.masks import Window
 from posenc.lab.models.interface import Inputs, coordinate_inputs
+from posenc.lab.models.parts import PRODUCT
 from posenc.naming import spec
 
 UNROLLED = 8
@@ -40,10 +42,13 @@ def scan_layers(
     x: Float[Array, "B T D"],
     blocks: Sequence[Any],
     states: Sequence[Any] | None = None,
+    anew: bool = False,
 ) -> tuple[Float[Array, "B T D"], tuple[Any, ...]]:
     """x after all layers in order, and each layer's new state (such as its cache), stacked as the blocks are.
 
     `layer(x, n, i, block, state)` is layer n of the model and layer i of its period; it returns x and the new state.
+    With `anew` a gradient keeps of each layer its products and what attention mixed, and makes the rest again, one
+    period after another (Chen et al., 2016): written out, XLA would hold copies for all layers at once.
     """
     many = jax.tree.leaves(blocks[0])[0].shape[0]
 
@@ -56,7 +61,10 @@ def scan_layers(
         return x, tuple(new)
 
     turns = jnp.arange(many), tuple(blocks), (None,) * len(blocks) if states is None else tuple(states)
-    return jax.lax.scan(period, x, turns, unroll=min(many, UNROLLED))
+    if anew:
+        policy = jax.checkpoint_policies.save_only_these_names(PRODUCT, MIXED)
+        period = jax.checkpoint(period, policy=policy, prevent_cse=False)
+    return jax.lax.scan(period, x, turns, unroll=1 if anew else min(many, UNROLLED))
 
 
 def attention_arguments(

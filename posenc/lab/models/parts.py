@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc.lab.models.draws import named_key
+
+PRODUCT = "posenc_product"
+"""The name of what `linear` gives, for policies of `jax.checkpoint`."""
 
 
 class Dropout:
@@ -58,11 +62,15 @@ def linear(x: Float[Array, "*tokens a"], w: Float[Array, "a b"]) -> Float[Array,
     model takes a quarter longer with it (`benchmarks.programs`). Only reverse mode is defined; for forward mode take
     `jnp.matmul`.
     """
-    return x @ w.astype(x.dtype)
+    return _product(x, w)
+
+
+def _product(x: Array, w: Array) -> Array:
+    return checkpoint_name(x @ w.astype(x.dtype), PRODUCT)
 
 
 def _forward(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
-    return linear(x, w), (x, w)
+    return _product(x, w), (x, w)
 
 
 def _backward(kept: tuple[Array, Array], dy: Array) -> tuple[Array, Array]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc.attention.cache import Cache
+from posenc.attention.kernels import choose, pay
 from posenc.coordinates import place
-from posenc.core.compose import Pattern
+from posenc.core.compose import Pattern, normal_form
 from posenc.lab.models.attentions import with_attention
 from posenc.lab.models.draws import Build
 from posenc.lab.models.ends import Ends, tied_name
@@ -95,5 +97,13 @@ class Stack(Ends):
             return layer(x, n, i, block, state, drop=drop.at("layer", n), tied=self.shared(i), **arguments)
 
         x = self.enter(inputs, key, train)
-        x, states = scan_layers(run_layer, x if new is None else slice_tokens(x, *new), self.blocks, states)
+        x = x if new is None else slice_tokens(x, *new)
+        x, states = scan_layers(run_layer, x, self.blocks, states, train and self._pays_anew(x))
         return normalise(x, self.scale.get_value()) if self.shape.norm == "pre" else x, states
+
+    def _pays_anew(self, x: Float[Array, "B T D"]) -> bool:
+        """Whether layers made again cost no time: where squares of scores are, but not where tiles keep sums."""
+        length, dims = x.shape[1], self.shape.dims
+        q = jax.ShapeDtypeStruct((*x.shape[:2], dims.heads, dims.head), x.dtype)
+        kernels = (choose(normal_form(s).scheme, "auto", q, length) for s in self.layers)
+        return pay(length, length) and set(kernels) == {"dense"}
