@@ -72,6 +72,7 @@ def short(monkeypatch):
     offset = atlas.PROBES["offset"]._replace(length=4, steps=2)
     probes = {"offset": offset, "second": offset._replace(task="token_k_back(k=2)", steps=3)}
     monkeypatch.setattr(atlas, "PROBES", probes)
+    monkeypatch.setattr(atlas_cells, "PROBE_OF", {probe.task: name for name, probe in probes.items()})
     monkeypatch.setattr(atlas, "PLAN", Plan(steps=2, seeds=(0, 1), lr=(1e-3, 3e-3), rows=2, segment=1))
     monkeypatch.setattr(atlas, "Run", lambda **own: Run(**own | {"depth": 1}))
 
