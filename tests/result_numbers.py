@@ -7,10 +7,10 @@ import math
 from statistics import median
 
 from posenc.lab.results import losses
-from posenc.lab.results.atlas_cells import atlas_cells
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.store import records
+from tests.atlas_numbers import of_atlas, of_atlas_contrasts
 from tests.hits import FOLDER
 
 
@@ -40,24 +40,6 @@ def of_extension(at):
     yield from (tuned(scheme, 256) for scheme in sorted(poor, reverse=True))
     yield min(tuned(scheme, 256) for scheme in every - poor)
     yield from (at.half(back, f"rope, then {scheme}, length=128") for scheme in sorted(poor, reverse=True))
-
-
-def of_atlas(at):
-    """From the cells, as the figure and the tables have them."""
-    back, cells = "token_k_back(k=3)", {cell.row: cell for cell in atlas_cells(at.results) if cell.probe == "offset"}
-    trained = [cell for row, cell in cells.items() if ", trained with" not in row]
-    absolute, apart = ([c for c in trained if c.family == "absolute"], [c for c in trained if c.rates_apart >= 0.2])
-    held = [sum((cell.reach or 0) >= times for cell in trained) for times in (1, 2, 4)]
-    assert (len(trained), held, len(absolute), len(apart)) == (46, [39, 25, 20], 6, 4)
-    assert {cell.reach for cell in absolute} == {1}
-    rope, steep = cells["rope"], cells["alibi(factor=64.0)"]
-    yield from ("0.9", rope.twice, rope.four, cells["rope(base=10.0)"].four)
-    yield from (cells["by_parts, trained with rope"].four, cells["ntk, trained with rope"].four)
-    yield from (max(cell.twice for cell in absolute), rope.floor, cells["fire"].once, cells["fire"].twice)
-    assert f"{steep.four:.2f}" == "1.00"
-    yield from (steep.once, *(cells[row].trained for row in ("alibi", "kerple", "grape_ap")))
-    yield from (at.half(back, f"{row} (model=decoder)") for row in ("alibi", "kerple", "grape_ap"))
-    yield max(cell.rates_apart for cell in apart)
 
 
 def of_ruoss_small(at):
@@ -378,6 +360,7 @@ BY_LAST = (
 OTHERS = (
     of_addition,
     of_atlas,
+    of_atlas_contrasts,
     of_base,
     of_base_content,
     of_copying,
