@@ -43,3 +43,4 @@ def of_atlas_contrasts(at):
         assert at.cell(task, f"{first} (model=decoder)", 16) < 0.005
         yield from (at.cell(task, "rope (model=decoder)", n) for n in ((10,) if task == reverse else (8, 10)))
     yield from (at.cell(bit, f"{s} (model=decoder)", 128) for s in ("path", "fox", "stick_breaking", "cope", "rope"))
+    yield from (at.cell(bit, f"{scheme} (model=decoder)", 64) for scheme in ("cope", "rope"))
