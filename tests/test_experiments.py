@@ -47,6 +47,7 @@ SMALLEST = {
     "atlas": ("length=9", "sizes=9,10"),
     "atlas_contrasts": ("length=8", "sizes=8,9"),
     "atlas_encoders": ("length=9", "sizes=9,10"),
+    "atlas_longer": ("length=9", "sizes=9,10"),
     "atlas_recall": ("length=32", "shortest=32", "sizes=32,34"),
     "averaging": ("length=8", "sizes=8,9"),
     "base": ("length=8", "sizes=8,9"),
