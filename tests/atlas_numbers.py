@@ -43,3 +43,11 @@ def of_atlas_contrasts(at):
         yield from (median(plain[8]), median(plain[16]))
     yield from (at.cell(bit, f"{s} (model=decoder)", 128) for s in ("path", "fox", "stick_breaking", "cope", "rope"))
     yield from (at.cell(bit, f"{scheme} (model=decoder)", 64) for scheme in ("cope", "rope"))
+
+
+def of_atlas_longer(at):
+    """The last token of an offset, by the seeds at the rates that tie."""
+    back = "token_k_back(k=3)"
+    last = {scheme: at.seeds(back, scheme, "last") for scheme in ("kerple", "alibi(factor=64.0)", "alibi")}
+    yield from (median(last["kerple"][16]), median(last["kerple"][64]), median(last["alibi(factor=64.0)"][64]))
+    yield from (at.half(back, "kerple"), median(last["alibi"][16]), at.half(back, "alibi"))
