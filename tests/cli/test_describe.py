@@ -222,9 +222,9 @@ def test_an_experiment_is_described_by_its_file(posenc, tmp_path):
 
 def test_schemes_and_tasks_name_the_experiments_that_ran_them(posenc):
     assert "\n  experiments  averaging\n" in posenc("describe", "count_symbol").out
-    assert "\n  experiments  invariance" in posenc("describe", "xpos").out
-    assert "\n  experiments  in no committed record" in posenc("describe", "tupe").out
-    assert json.loads(posenc("describe", "log_n + rope", "--json").out)["experiments"] == ["extension"]
+    assert "\n  experiments  atlas, invariance" in posenc("describe", "xpos").out
+    assert "\n  experiments  in no committed record" in posenc("describe", "rope_2d").out
+    assert json.loads(posenc("describe", "log_n + rope", "--json").out)["experiments"] == ["atlas", "extension"]
 
 
 BAD = {

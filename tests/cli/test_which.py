@@ -151,8 +151,8 @@ def test_tasks_are_listed_by_ability(posenc):
 
 
 def test_the_experiments_that_ran_something_are_those_whose_records_have_it():
-    assert experiments_with_task("flip_flop") == ["flipflop"] and experiments_with_task("dyck") == []
-    assert experiments_with_schemes(["xpos"]) == ["invariance"] and "extension" in experiments_with_schemes(
+    assert experiments_with_task("flip_flop") == ["atlas_contrasts", "flipflop"] and experiments_with_task("dyck") == []
+    assert experiments_with_schemes(["xpos"]) == ["atlas", "invariance"] and "extension" in experiments_with_schemes(
         ["log_n", "rope"]
     )
     assert schemes_in("dynamic_ntk(rule='pi'), trained with rope") == {"dynamic_ntk", "rope"}
