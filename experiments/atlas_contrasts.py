@@ -26,9 +26,14 @@ from posenc.lab.results.published import Order
 from posenc.lab.spec import atlas
 
 plan = dataclasses.replace(atlas.PLAN, seeds=tuple(range(6)))
-OFFSET, COPY, REVERSE, MEMORY = (atlas.PROBES[name].task for name in ("offset", "copy", "reverse", "memory"))
 ALIBI, HALF = "alibi(factor=64.0)", "alibi(form='half', factor=64.0)"
-titles = {task: title for task, title in atlas.titles("decoder").items() if task in (OFFSET, COPY, REVERSE, MEMORY)}
+DECODERS = {
+    "offset": ("fire", "kerple", ALIBI, "hope", "fope", "rope"),
+    "memory": ("cope", "path", "fox", "stick_breaking", "rope"),
+    "copy": ("nope", "rope"),
+    "reverse": ("rope @ random_sorted(limit=128)", "rope"),
+}
+titles = {atlas.PROBES[name].task: atlas.PROBES[name].title for name in DECODERS}
 counted = "tokens"
 
 
@@ -48,7 +53,7 @@ published = [
     _order("memory", "fox", "rope", "Lin et al. (2025), of texts beyond the trained length"),
     _order("memory", "stick_breaking", "rope", "Tan et al. (2025), of recall and beyond the trained length"),
     Order(
-        OFFSET,
+        atlas.PROBES["offset"].task,
         f"{HALF} (model=encoder)",
         f"{ALIBI} (model=encoder)",
         "ours: a penalty alike on both sides cannot tell them apart, so the other one alone can find an offset",
@@ -59,11 +64,12 @@ published = [
 
 
 def runs():
-    decoders = {
-        "offset": ("fire", "kerple", ALIBI, "hope", "fope", "rope"),
-        "copy": ("nope", "rope"),
-        "reverse": ("rope @ random_sorted(limit=128)", "rope"),
-        "memory": ("cope", "path", "fox", "stick_breaking", "rope"),
-    }
-    made = [run for probe, schemes in decoders.items() for run in atlas.runs(schemes, "decoder", [probe])]
+    made = [run for probe, schemes in DECODERS.items() for run in atlas.runs(schemes, "decoder", [probe])]
     return [*made, *atlas.runs((HALF, ALIBI), "encoder", ["offset"])]
+
+
+def figure(results):
+    """The offset and the bit last written, by size; the text has the numbers of copies, which end with training."""
+    from posenc.lab.figures.figures import length
+
+    return length(results.only(task=[atlas.PROBES[name].task for name in ("offset", "memory")]))
