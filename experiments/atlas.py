@@ -30,8 +30,6 @@ from pathlib import Path
 
 from posenc.lab.spec import atlas
 
-RECORD = Path(__file__).parent / "records" / "atlas.json.gz"
-
 plan = atlas.PLAN
 titles = atlas.titles("decoder")
 names = {"t5(buckets=16, reach=16) (model=decoder)": "t5, reach 16"}
@@ -49,12 +47,14 @@ def figure(results):
     return atlas_drawing(results)
 
 
-def main(run):
-    """Add the probes that a sweep trained whole to the record, with RoPE's models under what changes it later."""
+def main(run, name="atlas"):
+    """Add the probes that a sweep trained whole to the record of `atlas`, or of `atlas_encoders`, with RoPE's models
+    under what changes it later."""
     from posenc.lab.reuse.atlas_record import extend_record
     from posenc.lab.spec.experiment_file import from_file
 
-    print(*extend_record(from_file(__file__), RECORD, run), sep="\n")
+    path = Path(__file__).with_name(f"{name}.py")
+    print(*extend_record(from_file(path), path.parent / "records" / f"{name}.json.gz", run), sep="\n")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ SCHEMES = (
     "cope",
     "fox",
 )
-"""Two without positions inside attention, three of one kind each, then the newer ones, by family."""
+"""Those without positions or with them at the input, rotary ones, those of distances in the score, those of content."""
 
 
 def main(folder=EXPERIMENT.parent / "figures"):

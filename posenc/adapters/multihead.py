@@ -142,10 +142,11 @@ def _multihead(
     check_types(q, k, v, cache)  # a product may give another type than that of x
     form, t = form._replace(params=params, sinks=sinks), t._replace(q=q, k=k, v=v, x=x)
     if cache is None:
-        return product(_merged(compute(form, t, 0, None)), weights.out)
+        return product(merge_heads(compute(form, t, 0, None)), weights.out)
     mixed, cache = compute(form, t, 0, cache)
-    return product(_merged(mixed), weights.out), cache
+    return product(merge_heads(mixed), weights.out), cache
 
 
-def _merged(mixed: Float[Array, "*batch L H d"]) -> Float[Array, "*batch L H*d"]:
+def merge_heads(mixed: Float[Array, "*batch L H d"]) -> Float[Array, "*batch L H*d"]:
+    """The heads beside each other, under the name `MIXED`."""
     return checkpoint_name(rearrange(mixed, "... l h d -> ... l (h d)"), MIXED)

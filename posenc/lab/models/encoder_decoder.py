@@ -26,10 +26,9 @@ import jax
 import jax.numpy as jnp
 from einops import rearrange
 from flax import nnx
-from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from posenc.adapters.multihead import MIXED, draw
+from posenc.adapters.multihead import draw, merge_heads
 from posenc.attention.attend import attend
 from posenc.attention.cache import Cache
 from posenc.core.compose import normal_form, without_window
@@ -68,7 +67,7 @@ class Across(nnx.Module):
         q = rearrange(linear(x, self.query.get_value()), "b t (h d) -> b t h d", d=self.head)
         params = join(tied, self.position.get_value())
         mixed = attend(self.scheme, params, q, *keys, x=x, mask="full", **arguments)
-        return linear(checkpoint_name(rearrange(mixed, "b t h d -> b t (h d)"), MIXED), self.out.get_value())
+        return linear(merge_heads(mixed), self.out.get_value())
 
 
 class WriterLayer(nnx.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,19 +25,19 @@ def extend_record(experiment: Experiment, record: Path, run: str) -> list[str]:
     results = load(store.find(run))
     before = load(record).records if record.is_file() else ()
     trained = {id for group in results.records for id in group.ids}
-    wanted = {task: ids for task, ids in _trials(experiment).items() if ids <= trained}
-    added = sorted(wanted.keys() - {group.task.label for group in before})
+    trials = _trials(experiment, {group.task.label for group in before})
+    added = sorted(task for task, ids in trials.items() if ids <= trained)
     if added:
-        ids = set().union(*(wanted[task] for task in added))
+        ids = set().union(*(trials[task] for task in added))
         new = replace(results, records=tuple(group for group in results.records if ids.issuperset(group.ids)))
         changed = ask(new.only(scheme="rope"), schemes=[*atlas.AFTER_TRAINING.values()])
         write_bundle(record, experiment.name, (*before, *new.records, *changed.records), ())
     return added
 
 
-def _trials(experiment: Experiment) -> dict[str, set[str]]:
-    """Task to the ids of its trials."""
+def _trials(experiment: Experiment, without: Collection[str]) -> dict[str, set[str]]:
+    """Task to the ids of its trials, without some tasks."""
     ids: dict[str, set[str]] = {}
-    for run in experiment.runs:
+    for run in (run for run in experiment.runs if run.task not in without):
         ids.setdefault(run.task, set()).update(plan.wanted(resolve(run), experiment.plan, {}))
     return ids

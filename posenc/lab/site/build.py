@@ -66,9 +66,8 @@ def write_pages(folder: Path) -> list[SitePage]:
     """Write every page, picture and script into a folder; the pages, in order."""
     from vl_convert import javascript_bundle
 
-    from posenc.lab.results.atlas_cells import atlas_cells, recorded_cells
-    from posenc.lab.results.results import load
-    from posenc.lab.site import atlas_data, guides, reference, shelf, tiles
+    from posenc.lab.results.atlas_cells import recorded_cells
+    from posenc.lab.site import guides, reference, shelf, tiles
     from posenc.lab.site.atlas_page import atlas_page
     from posenc.lab.site.experiment_pages import experiment_pages
     from posenc.lab.site.home import home
@@ -89,10 +88,8 @@ def write_pages(folder: Path) -> list[SitePage]:
     shelved = shelf.shelve()
     recorded = {s.name: s.results for s in shelved if s.results is not None}
     scores = {ability: ability_scores(ability, recorded) for ability in ABILITIES}
-    of_atlas = atlas_data.records(shelf.experiments())
-    cells = recorded_cells() or [cell for path in of_atlas for cell in atlas_cells(load(path))]
     kinds = {
-        "schemes": list(scheme_pages(cut, shelved, [s for of in scores.values() for s in of], cells)),
+        "schemes": list(scheme_pages(cut, shelved, [s for of in scores.values() for s in of], recorded_cells())),
         "tasks": list(task_pages(shelved)),
         "experiments": list(experiment_pages(shelved)),
     }
