@@ -114,15 +114,19 @@ def within(seconds, holds):
 
 
 @pytest.mark.ci
-def test_a_stopped_process_whose_claim_was_taken_notices_and_drops_the_group(whole, tmp_path):
+@pytest.mark.parametrize("fault", [None, "stop in a save"])
+def test_a_stopped_process_whose_claim_was_taken_notices_and_drops_the_group(whole, tmp_path, fault):
+    """Stopped in a save it finds its files gone when it goes on, which is no failure of the group."""
     folder, one = tmp_path / "x", {"steps": 2000}
-    first = Swept(folder, **one, stale=3.0)
-    first.step(200)
-    first.send(signal.SIGSTOP)
+    first = Swept(folder, **one, stale=3.0, fault=fault)
+    if fault is None:
+        first.step(200)
+        first.send(signal.SIGSTOP)
+    os.waitpid(first.process.pid, os.WUNTRACED)
     second = Swept(folder, **one, stale=3.0, clock=3600.0)
     assert second.step(1000), second.end()
     first.send(signal.SIGCONT)
-    assert (second.end(), first.end()) == (0, 0)
+    assert (second.end(), first.end()) == (0, 0), first.errors
     assert second.went_on() and max(first.steps()["rope · even_pairs"]) < 1000
     assert any(line.startswith("taken rope") for line in first.lines)
     assert any("done by another worker" in line for line in first.lines)

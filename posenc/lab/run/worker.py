@@ -246,11 +246,11 @@ class Worker:
                 outcome = self.trainer.train(assigned, Home(self.folder), self._record)
             except (Stopped, store.DiskError):
                 raise
-            except Taken:
-                self.watch.taken(label)
-                self._log("taken", group=group)
-                return False
             except Exception as error:  # one group must not end a sweep; its traceback is kept
+                if isinstance(error, Taken) or claim.taken():  # who took it removes files that are being written here
+                    self.watch.taken(label)
+                    self._log("taken", group=group)
+                    return False
                 self.failed += 1
                 outcome = failure(error)
                 path = store.write_error(self.folder, group, outcome, traceback.format_exc())
