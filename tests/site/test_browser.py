@@ -25,6 +25,8 @@ KINDS = (
 CHARTS = {"atlas": "#atlas-chart svg", "experiments/length": "#lengths .chart svg"}
 """Drawn by a script, and waited for."""
 WIDTHS = (390, 768, 1440)
+CUT = "(e) => e.getBoundingClientRect().right > innerWidth || e.scrollWidth > e.clientWidth + 1"
+"""Whether a reader sees less than all of a caption, an equation or a command."""
 SECONDS = 60_000
 
 
@@ -60,6 +62,7 @@ def test_a_page_fits_and_is_quiet(opened, name):
         assert page.evaluate("document.documentElement.scrollWidth") <= width, width
         broken = "() => [...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)"
         assert not page.evaluate(broken)
+        assert not page.evaluate(f"() => [...document.querySelectorAll('caption, .wrap code')].filter({CUT}).length")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

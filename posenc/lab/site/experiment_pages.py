@@ -48,19 +48,23 @@ def _page(shelved: Shelved) -> SitePage:
         _figure(shelved),
         length_charts.section(charts) if charts else "",
         "## Result",
-        tags.paragraph(head.result or "Not run yet: the repository has no record of it."),
+        tags.paragraph(_sentence(head.result) or "Not run yet: the repository has no record of it."),
         tags.paragraph(shelved.answer),
         "## Verdicts",
         *_table(shelved),
         "## Setting",
         tags.facts(rows),
         "## Command",
-        tags.block(command, "sh"),
-        tags.block(f"posenc table {name}\nposenc plot {name}\nposenc reproduce {name}", "sh")
+        tags.paragraph(command) if " then " in command else tags.block(command, "sh", wrap=True),
+        tags.block(f"posenc table {name}\nposenc plot {name}\nposenc reproduce {name}", "sh", wrap=True)
         if shelved.results
         else "",
         hide=tags.WIDE,
     )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _figure(shelved: Shelved) -> str:

@@ -23,6 +23,7 @@ from posenc.lab.spec import atlas
 
 HOLDS = ("cache", "kernels", "kernel", "direction", "beyond L", "checked", "refused at these dims")
 """The facts that say what a scheme may be used for."""
+NO_BREAK = "\xa0"
 ABLE = {"decode": "decodes with a cache", "kernels": "tiled kernels", "both": "both directions"}
 """What a reader may ask of a scheme, and what it is called."""
 
@@ -106,7 +107,7 @@ def _page(
         f"schemes/{name}.md",
         name,
         f'<div class="card">\n{head.as_html()}\n{shown}\n</div>',
-        tags.block(described.equation) if described.equation else "",
+        tags.block(described.equation, wrap=True) if described.equation else "",
         *map(tags.paragraph, described.notes),
         tags.facts(rows),
         "## What holds",
@@ -117,9 +118,11 @@ def _page(
         "## In a model of yours",
         tags.tabs(usage(name)),
         "## Sweep it",
-        tags.block(command, "sh"),
+        tags.block(command, "sh", wrap=True),
         "## Cite",
-        tags.block("\n\n".join(entries), "bibtex") if entries else tags.paragraph("Its source names no publication."),
+        tags.block("\n\n".join(entries), "bibtex", wrap=True)
+        if entries
+        else tags.paragraph("Its source names no publication."),
         "## Source { data-search-exclude }",
         f'??? note "{file}"\n\n'
         + "\n".join(f"    {line}".rstrip() for line in tags.block(_text(source), "python").splitlines()),
@@ -162,20 +165,16 @@ def _measured(name: str, scores: Sequence[AbilityScore], cells: Sequence[AtlasCe
                 Link(s.task, f"../tasks/{s.task.partition('(')[0]}.html"),
                 s.scheme,
                 s.size,
-                _share(s),
+                f"{s.right.median:.2f} [{s.right.low:.2f}, {s.right.high:.2f}]".replace(" ", NO_BREAK),
+                "yes" if s.learned else "no",
                 "–" if s.floor is None else f"{s.floor:.2f}",
                 s.right.n,
                 Link(s.experiment, f"../experiments/{s.experiment}.html"),
             )
             for s in of_scheme
         ]
-        columns = ("ability", "task", "as", "size", "right, median [spread]", "floor", "n", "experiment")
+        columns = ("ability", "task", "as", "size", "right, median [spread]", "learned", "floor", "n", "experiment")
         yield tags.table(columns, lines, "In experiments, at about twice the longest size trained on")
-
-
-def _share(score: AbilityScore) -> str:
-    right = f"{score.right.median:.2f} [{score.right.low:.2f}, {score.right.high:.2f}]"
-    return right if score.learned else f"{right}, not learned in training"
 
 
 def _text(path: Path) -> str:

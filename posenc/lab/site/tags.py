@@ -45,11 +45,12 @@ def inline(text: object) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(str(text)))
 
 
-def block(text: str, language: str = "text") -> str:
-    """Lines as they are, with a button that copies them."""
+def block(text: str, language: str = "text", wrap: bool = False) -> str:
+    """Lines as they are, with a button that copies them; those that are too long scroll, or go on below."""
     longest = max(map(len, re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+    kind = f" {{ .{language} .wrap }}" if wrap else language
+    return f"{fence}{kind}\n{text.rstrip()}\n{fence}"
 
 
 def tabs(texts: dict[str, str], language: str = "python") -> str:

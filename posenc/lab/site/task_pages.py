@@ -59,7 +59,7 @@ def _page(name: str, examples: Sequence[str], shelf: Sequence[Shelved]) -> SiteP
         name,
         f"# {name}",
         tags.paragraph(card.idea, "idea"),
-        tags.block(card.equation) if card.equation else "",
+        tags.block(card.equation, wrap=True) if card.equation else "",
         *map(tags.paragraph, card.notes),
         "## Examples",
         tags.paragraph("The input above, what is to be answered at each token below, and the oracle's answer."),
@@ -71,9 +71,9 @@ def _page(name: str, examples: Sequence[str], shelf: Sequence[Shelved]) -> SiteP
         "## Experiments",
         used or tags.paragraph("No experiment of posenc uses it yet."),
         "## Sweep it",
-        tags.block(command, "sh"),
+        tags.block(command, "sh", wrap=True),
         "## Cite",
-        tags.block("\n\n".join(entries), "bibtex") if entries else tags.paragraph("It is ours."),
+        tags.block("\n\n".join(entries), "bibtex", wrap=True) if entries else tags.paragraph("It is ours."),
     )
 
 
@@ -91,7 +91,7 @@ def _floors(name: str, records: Mapping[str, TaskRecord]) -> Iterator[str]:
     """What needs no learning, as the records counted it."""
     if not records:
         yield tags.paragraph("No committed record holds its floors; this command counts them:")
-        yield tags.block(f"posenc describe {name}", "sh")
+        yield tags.block(f"posenc describe {name}", "sh", wrap=True)
     for label, record in records.items():
         at = floors(record)
         sizes = sorted(at)
