@@ -26,6 +26,7 @@ Not run yet: copy, count_symbol, distance, flip_flop, index_of_token, parity_che
 token_at_index.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from posenc.lab.spec import atlas
@@ -50,11 +51,45 @@ def figure(results):
 def main(run, name="atlas"):
     """Add the probes that a sweep trained whole to the record of `atlas`, or of `atlas_encoders`, with RoPE's models
     under what changes it later."""
-    from posenc.lab.reuse.atlas_record import extend_record
     from posenc.lab.spec.experiment_file import from_file
 
     path = Path(__file__).with_name(f"{name}.py")
     print(*extend_record(from_file(path), path.parent / "records" / f"{name}.json.gz", run), sep="\n")
+
+
+def extend_record(experiment, record, run):
+    """Add to a record the tasks of a run folder that it lacks and that are trained whole, and name them.
+
+    RoPE's models of these tasks, whose parameters the sweep must have kept, are evaluated under the schemes that change
+    RoPE after training.
+    """
+    from posenc.lab.results.results import load
+    from posenc.lab.reuse.evaluate import ask
+    from posenc.lab.store import folder as store
+    from posenc.lab.store.records import write_bundle
+
+    results = load(store.find(run))
+    before = load(record).records if record.is_file() else ()
+    trained = {id for group in results.records for id in group.ids}
+    trials = _trials(experiment, {group.task.label for group in before})
+    added = sorted(task for task, ids in trials.items() if ids <= trained)
+    if added:
+        ids = set().union(*(trials[task] for task in added))
+        new = replace(results, records=tuple(group for group in results.records if ids.issuperset(group.ids)))
+        changed = ask(new.only(scheme="rope"), schemes=[*atlas.AFTER_TRAINING.values()])
+        write_bundle(record, experiment.name, (*before, *new.records, *changed.records), ())
+    return added
+
+
+def _trials(experiment, without):
+    """Task to the ids of its trials, without some tasks."""
+    from posenc.lab.run.plan import wanted
+    from posenc.lab.train.training import resolve
+
+    ids = {}
+    for run in (run for run in experiment.runs if run.task not in without):
+        ids.setdefault(run.task, set()).update(wanted(resolve(run), experiment.plan, {}))
+    return ids
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from posenc.lab.results.published import ALL, SEEN, Order, Published
 from posenc.lab.results.rates import decided
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import cells
-from posenc.lab.reuse.atlas_record import extend_record
 from posenc.lab.run import plan
 from posenc.lab.run.sweep import sweep
 from posenc.lab.spec import atlas
@@ -220,6 +219,7 @@ def test_extension_evaluates_kept_models_and_writes_one_record(tmp_path, monkeyp
 @pytest.mark.nightly  # as dear
 def test_a_record_of_the_atlas_takes_the_tasks_that_are_trained_and_rope_under_what_changes_it(tmp_path, monkeypatch):
     """One task after another; a task that lacks a trial waits."""
+    extend_record = executed(FOLDER / "atlas.py").extend_record
     made = from_file(FOLDER / "atlas_encoders.py").changed(texts([*SMALL, *SMALLEST["atlas_encoders"]], "--set"))
     made = made.only(["task=before,count_symbol", "scheme=rope,learned"])
     record, run = tmp_path / "atlas_encoders.json", tmp_path / "runs"

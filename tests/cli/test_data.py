@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc.lab.figures.files import as_parquet
+from posenc.lab.figures.exports import as_parquet
 from posenc.lab.results import frame
 from posenc.lab.results.results import load
 from tests.lab import made
@@ -109,7 +109,7 @@ def test_a_column_of_texts_and_numbers_is_of_texts():
     ],
 )
 def test_a_format_is_refused_in_one_sentence(posenc, tuned, monkeypatch, words, why):
-    monkeypatch.setattr("posenc.lab.figures.events.importlib.util.find_spec", lambda name: True)
+    monkeypatch.setattr("posenc.lab.figures.exports.importlib.util.find_spec", lambda name: True)
     Path("full").mkdir()
     (Path("full") / "mine.txt").write_text("mine")
     said = posenc("export", "mine", *words)
@@ -118,7 +118,7 @@ def test_a_format_is_refused_in_one_sentence(posenc, tuned, monkeypatch, words, 
 
 def test_event_files_need_their_library(posenc, tuned, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    monkeypatch.setattr("posenc.lab.figures.events.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("posenc.lab.figures.exports.importlib.util.find_spec", lambda name: None)
     said = posenc("export", "mine", "--format", "tensorboard", "-o", "events")
     assert said.code == 2 and "pip install 'posenc[tensorboard]'" in said.err and not Path("events").exists()
 
@@ -144,10 +144,10 @@ def test_tensorboard_reads_losses_and_evaluations(posenc, tuned):
 
 
 def test_names_stay_inside_the_folder():
-    from posenc.lab.figures.events import _name
+    from posenc.lab.figures.exports import _folder
 
     results = made.results("evil", [made.rope((0,), label="../../<a>/b", task="..")])
-    name = _name(results, results.records[0], results.records[0].trials[0])
+    name = _folder(results, results.records[0], results.records[0].trials[0])
     assert name.startswith("_/") and len(Path(name).parts) == 3 and not {"..", "."} & {*Path(name).parts}
 
 

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from posenc.lab.figures import captions, files
+from posenc.lab.figures import captions, exports, files
 from posenc.lab.figures.tables import table
 from posenc.lab.results import control, rates, statistics
 from posenc.lab.results.results import load
@@ -140,7 +140,7 @@ def test_tables_captions_and_files_say_how_the_rate_was_chosen():
     assert "The other counts are over all rates tried and all seeds." in text
     (line,) = captions.rates(statistics.cells(results))
     assert line.startswith("Of the learning rates 0.001, 0.01, each scheme's was, per task, chosen on validation")
-    every = files.listed(results)
+    every = exports.listed(results)
     assert {row["seed"] for row in every if row["tuning"]} == {*TUNING_SEEDS}
     assert {row["seed"] for row in every if not row["tuning"]} == {*SEEDS}
     assert "\n" in files.data(results) and ",0.001," not in files.data(results), "figures draw reported seeds alone"

@@ -76,7 +76,7 @@ class Export:
 
     def _content(self, results: Results, form: str) -> bytes:
         """The rows in a format."""
-        from posenc.lab.figures.files import EVERY, as_csv, as_parquet, curves, listed
+        from posenc.lab.figures.exports import EVERY, as_csv, as_parquet, curves, listed
         from posenc.lab.results.frame import flat
 
         rows = curves(results) if self.what == "curves" else (flat if form == "parquet" else listed)(results)
@@ -89,14 +89,14 @@ class Export:
 
     def _events(self) -> int:
         """Write event files, a folder for each trial."""
-        from posenc.lab.figures.events import write
+        from posenc.lab.figures.exports import write_events
 
         if self.json or self.what == "curves":
             raise ValueError("--format tensorboard writes losses and evaluations; leave --json and --what out.")
         if self.out is None:
             raise ValueError("--format tensorboard writes a folder; give --out FOLDER, and `tensorboard --logdir` it.")
         results = results_of(self.run, self.metric)
-        write(results, Path(self.out))
+        write_events(results, Path(self.out))
         say(f"{self.out}: {len(results.trials())} trials; `tensorboard --logdir {self.out}` shows them.")
         report(results.problems)
         return 0

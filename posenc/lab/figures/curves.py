@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from posenc.lab.figures import files
+from posenc.lab.figures import exports
 from posenc.lab.figures.across import panels
 from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import Drawing, Panel
@@ -28,7 +28,7 @@ SAID = "Records hold the loss of training batches, and no accuracy along trainin
 
 def curves(results: Results) -> Drawing:
     """The loss along training, one panel per task and training range."""
-    return replace(panels(results, curve_panels(results), more=SAID), rows=files.curves(results))
+    return replace(panels(results, curve_panels(results), more=SAID), rows=exports.curves(results))
 
 
 def curve_panels(results: Results) -> list[Panel]:
@@ -73,7 +73,7 @@ def steps(results: Results) -> Drawing:
         " Dots are runs, bars their medians; runs that never come there stand at the end."
     )
     text = "\n".join([sentence, f"{SAID} {coded(results, names)}".strip(), *ending(results)])
-    return Drawing(rows([names[label] for label in order], columns), text, files.curves(results))
+    return Drawing(rows([names[label] for label in order], columns), text, exports.curves(results))
 
 
 def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posenc.lab.figures import style
-from posenc.lab.figures.files import harmless
+from posenc.lab.figures.exports import harmless
 from posenc.lab.figures.panels import line, places, shape
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import GroupedRow

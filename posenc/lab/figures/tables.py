@@ -25,7 +25,7 @@ from posenc.lab.figures.captions import (
     ties,
     unlearned,
 )
-from posenc.lab.figures.files import harmless
+from posenc.lab.figures.exports import harmless
 from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, parts, points
 from posenc.lab.figures.html_table import html_table
 from posenc.lab.figures.style import plain

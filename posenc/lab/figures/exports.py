@@ -1,0 +1,123 @@
+"""Results for other programs: rows as CSV and Parquet, and event files for TensorBoard. No jax.
+
+Each trial is a run of TensorBoard, in a folder by task, scheme, rate and seed. `loss` is against steps of training, and
+`by_size/METRIC` against the size at which examples were evaluated; times are steps, since records hold no others.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import importlib.util
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from posenc.lab.figures import style
+from posenc.lab.results.losses import endings, points
+from posenc.lab.results.results import COLUMNS, Results, Row
+from posenc.lab.store import disk
+from posenc.lab.store.schema import GroupRecord, TrialRecord
+
+HEAD = tuple("accuracy" if name == "value" else name for name in COLUMNS)
+"""Names of columns in files: a value is the share right for every metric, also if the metric is an error."""
+EVERY = (*HEAD, "tuning", "final_loss", "final_fall")
+"""The columns of all numbers: also whether a trial only chose a learning rate and is not reported, its mean loss over
+the last tenth of training, and the share by which the loss fell over the last half."""
+
+
+def listed(results: Results) -> list[dict[str, Any]]:
+    """One dict per trial and size, under the column names of `EVERY`; those that chose a rate are among them."""
+    ends = {id: {"final_loss": end.loss, "final_fall": end.fall} for id, end in endings(results).items()}
+    none = {"final_loss": None, "final_fall": None}
+    pairs = [*((row, False) for row in results.rows()), *((row, True) for row in results.tuning_rows())]
+    return [named(row) | {"tuning": tunes} | ends.get(row.trial, none) for row, tunes in pairs]
+
+
+def curves(results: Results) -> list[dict[str, Any]]:
+    """One dict per trial and point of its loss curve, those that chose a learning rate among them. A loss is the mean
+    over the steps since the point before."""
+    rows = []
+    for record, trial in results.recorded_trials():
+        scheme, curve = results.label(record, trial), trial.curve or {}
+        shared = {"task": record.task.label, "scheme": scheme, "family": record.family, "trial": trial.id}
+        shared |= {"seed": trial.knobs.seed, "lr": trial.knobs.lr, "outcome": trial.outcome, "tuning": trial.tuning}
+        points = zip(curve.get("step", ()), curve.get("loss", ()), strict=True)
+        rows += [shared | {"step": step, "loss": loss} for step, loss in points]
+    return sorted(rows, key=lambda row: (*(row[k] for k in ("task", "scheme", "lr", "seed", "trial", "step")),))
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
+    """Rows as CSV with a header, of these columns or of those of the first row."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns or list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
+    return buffer.getvalue()
+
+
+def as_parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Rows as a Parquet file; a column in which texts stand beside numbers is of texts. Raises `ValueError` where
+    pyarrow is not installed."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ValueError("Parquet files need pyarrow; pip install pyarrow, or export .csv.")
+    import pyarrow
+    from pyarrow import parquet
+
+    columns = {name: _of_one_kind([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    buffer = io.BytesIO()
+    parquet.write_table(pyarrow.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def write_events(results: Results, folder: Path) -> list[Path]:
+    """Write the event files of all trials, those that chose a rate among them, into a new folder; returns the folder of
+    each. Raises `ValueError` where the writer is not installed, or the folder holds anything."""
+    if importlib.util.find_spec("tensorboardX") is None:
+        raise ValueError("Event files need tensorboardX; pip install 'posenc[tensorboard]'.")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(
+            f"{str(folder)!r} exists and is not empty, and TensorBoard would mix the two; name a new folder."
+        )
+    SummaryWriter = importlib.import_module("tensorboardX").SummaryWriter
+    rows: dict[str, list[Row]] = {}
+    for row in (*results.rows(), *results.tuning_rows()):
+        rows.setdefault(row.trial, []).append(row)
+    places = []
+    for record, trial in results.recorded_trials():
+        place = folder / _folder(results, record, trial)
+        with disk.guarded(folder), SummaryWriter(str(place)) as writer:
+            for step, loss in points(trial.curve or {}):
+                writer.add_scalar("loss", loss, int(step), walltime=float(step))
+            for row in rows.get(trial.id, ()):
+                writer.add_scalar(f"by_size/{row.metric}", row.value, row.size, walltime=float(trial.steps))
+        places.append(place)
+    return places
+
+
+def _folder(results: Results, record: GroupRecord, trial: TrialRecord) -> str:
+    """The folder of a trial, without what could leave the folder it is in; its id ends it, so that none is twice."""
+    texts = (record.task.label, results.label(record, trial), f"lr {trial.knobs.lr:g}", f"seed {trial.knobs.seed}")
+    parts = [re.sub(r"[^A-Za-z0-9 _+=,().@-]+", "_", text).strip(" .")[:100] or "_" for text in texts]
+    return f"{parts[0]}/{parts[1]}/{parts[2]}, {parts[3]}, {trial.id[:8]}"
+
+
+def _of_one_kind(values: Sequence[Any]) -> list[Any]:
+    """Numbers, or truths, or texts; all others are written out."""
+    kinds = {float if type(value) is int else type(value) for value in values if value is not None}
+    if len(kinds) <= 1 and kinds <= {float, bool, str}:
+        return list(values)
+    return [None if value is None else str(value) for value in values]
+
+
+def named(row: Row) -> dict[str, Any]:
+    """A row under the names of columns in files."""
+    return dict(zip(HEAD, (getattr(row, name) for name in COLUMNS), strict=True))
+
+
+def harmless(text: Any) -> str:
+    """A text cell that spreadsheets do not take for a formula."""
+    shown = style.plain(text)
+    return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
