@@ -7,20 +7,60 @@ from posenc.lab.results.atlas_cells import atlas_cells
 
 def of_atlas(at):
     """From the cells, as the figure and the tables have them."""
-    back, cells = "token_k_back(k=3)", {cell.row: cell for cell in atlas_cells(at.results) if cell.probe == "offset"}
-    trained = [cell for row, cell in cells.items() if ", trained with" not in row]
-    absolute, apart = ([c for c in trained if c.family == "absolute"], [c for c in trained if c.rates_apart >= 0.2])
-    held = [sum((cell.reach or 0) >= times for cell in trained) for times in (1, 2, 4)]
-    assert (len(trained), held, len(absolute), len(apart)) == (46, [39, 25, 20], 6, 4)
-    assert {cell.reach for cell in absolute} == {1}
-    rope, steep = cells["rope"], cells["alibi(factor=64.0)"]
-    yield from ("0.9", rope.twice, rope.four, cells["rope(base=10.0)"].four)
+    cells = {}
+    for cell in atlas_cells(at.results):
+        cells.setdefault(cell.probe, {})[cell.row] = cell
+    trained = {probe: [c for row, c in of.items() if ", trained with" not in row] for probe, of in cells.items()}
+    assert {probe: (len(of), *_held(of, 1, 2, 4)) for probe, of in trained.items()} == {
+        "offset": (46, 39, 25, 20),
+        "pointer": (46, 29, 15, 13),
+        "distance": (46, 41, 4, 1),
+        "index": (46, 43, 25, 13),
+    }
+    rows = {cell.row for cell in trained["offset"]}
+    far = {n: {row: sum((of[row].reach or 0) >= n for of in cells.values()) for row in rows} for n in (2, 4)}
+    assert {row for row in rows if far[2][row] == 4} == {"path", "shaw"} and max(far[4].values()) == 3
+    assert {row for row in rows if far[4][row] == 3} == {"shaw", "music_transformer", "convit(axes=1)"}
+    yield "0.9"
+    yield from _of_offset(at, cells["offset"], trained["offset"])
+    yield from _of_pointer(cells["pointer"])
+    marks, index = cells["distance"], cells["index"]
+    yield from (marks["nope"].once, marks["shaw"].four, marks["stick_breaking"].four, marks["rope"].twice)
+    yield from (index[row].four for row in ("learned", "nope", "t5(buckets=16, reach=16)", "kerple"))
+    gates = "fox", "stick_breaking", "sandwich"
+    assert all(cells["offset"][row].reach >= 4 and not index[row].learned for row in gates)
+    yield from (index[row].once for row in gates)
+    yield from (index["rope"].twice, index["rope(base=10.0)"].twice)
+    apart = sorted((cell.rates_apart, cell.row, probe) for probe, of in trained.items() for cell in of)
+    assert sum(rates >= 0.2 for rates, _, _ in apart) == 36 and apart[-1][1:] == ("grape_m", "offset")
+    yield from ("0.2", apart[-1][0])
+
+
+def _held(cells, *times):
+    return [sum((cell.reach or 0) >= least for cell in cells) for least in times]
+
+
+def _of_offset(at, cells, trained):
+    """The token back: what is added to the input, RoPE, FIRE, and slow learning."""
+    back, slow = "token_k_back(k=3)", ("alibi", "kerple", "grape_ap")
+    absolute, rope = [cell for cell in trained if cell.family == "absolute"], cells["rope"]
+    assert len(absolute) == 6 and {cell.reach for cell in absolute} == {1}
+    far = ("alibi(factor=64.0)", "fox", "stick_breaking", "xpos", "shaw", "sandwich")
+    assert all(cells[row].reach >= 4 for row in far)
+    yield from (max(cell.twice for cell in absolute), rope.floor, rope.twice, rope.four, cells["rope(base=10.0)"].four)
     yield from (cells["by_parts, trained with rope"].four, cells["ntk, trained with rope"].four)
-    yield from (max(cell.twice for cell in absolute), rope.floor, cells["fire"].once, cells["fire"].twice)
-    assert f"{steep.four:.2f}" == "1.00"
-    yield from (steep.once, *(cells[row].trained for row in ("alibi", "kerple", "grape_ap")))
-    yield from (at.half(back, f"{row} (model=decoder)") for row in ("alibi", "kerple", "grape_ap"))
-    yield max(cell.rates_apart for cell in apart)
+    yield from (cells["fire"].once, cells["fire"].twice, *(cells[row].trained for row in slow))
+    yield from (at.half(back, f"{row} (model=decoder)") for row in slow)
+
+
+def _of_pointer(cells):
+    """Scores in which content and distance meet, biases by distance alone, gates, RoPE."""
+    joined = "shaw transformer_xl music_transformer inkling cope xpos".split() + ["kerple + dape", "kerple + dape_v2"]
+    biases = ("t5(buckets=16, reach=16)", "alibi", "alibi(factor=64.0)", "kerple", "sandwich", "fire")
+    yield min(cells[row].four for row in joined)
+    assert not any(cells[row].learned for row in biases) and max(biases, key=lambda row: cells[row].once) == "fire"
+    yield from (cells[row].once for row in ("fire", "log_cpb", "fox", "stick_breaking"))
+    yield cells["rope"].twice
 
 
 def of_atlas_contrasts(at):

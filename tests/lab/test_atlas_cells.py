@@ -87,10 +87,12 @@ def test_the_sentence_of_a_scheme_names_models_reach_and_what_was_not_learned():
         cell("rope"),
         cell("rope", probe="index", reach=4.0),
         cell("rope", probe="count", reach=None),
+        cell("rope", probe="recall", reach=1.0),
         cell("rope", model="encoder", probe="count", reach=None, seeds=1),
         cell("fox"),
     ]
-    decoder = "decoder: index to 4 L, offset to 1.25 L; not learned: count (2 seeds × 2 rates; experiments/atlas.py)"
-    encoder = "encoder: not learned: count (1 seed × 2 rates; experiments/atlas.py)"
+    files = "experiments/atlas.py, experiments/atlas_recall.py"
+    decoder = f"decoder: index to 4 L, offset to 1.25 L, recall to 1 L; not learned: count (2 seeds × 2 rates; {files})"
+    encoder = "encoder: not learned: count (1 seed × 2 rates; experiments/atlas_encoders.py)"
     assert measured("rope", cells) == f"{decoder}; {encoder}"
     assert measured("mrope", cells) == f"as rope; {decoder}; {encoder}" and measured("alibi", cells) == ""

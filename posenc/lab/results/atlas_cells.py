@@ -166,7 +166,8 @@ def measured(text: str, cells: Iterable[AtlasCell] | None = None) -> str:
         lost = [cell.probe for cell in of_model if not cell.learned]
         parts = [", ".join(carried)] * bool(carried) + [f"not learned: {', '.join(lost)}"] * bool(lost)
         seeds, rates = min(cell.seeds for cell in of_model), min(cell.rates for cell in of_model)
-        sentences.append(f"{model}: {'; '.join(parts)} ({runs_named(seeds, rates)}; experiments/atlas.py)")
+        files = dict.fromkeys(f"experiments/{atlas.experiment(model, cell.probe)}.py" for cell in of_model)
+        sentences.append(f"{model}: {'; '.join(parts)} ({runs_named(seeds, rates)}; {', '.join(files)})")
     return "; ".join([*([f"as {row}"] if sentences and text in atlas.EQUAL else []), *sentences])
 
 

@@ -112,6 +112,12 @@ def probes(steps: int = PLAN.steps) -> tuple[str, ...]:
     return tuple(name for name, probe in PROBES.items() if probe.steps == steps)
 
 
+def experiment(model: str, probe: str) -> str:
+    """The experiment that trains a probe in a model."""
+    decoders, encoders, recall = EXPERIMENTS
+    return encoders if model == "encoder" else decoders if PROBES[probe].steps == PLAN.steps else recall
+
+
 def titles(model: str, steps: int = PLAN.steps) -> dict[str, str]:
     """Task to what it asks for, of the probes of a model that are trained for so many steps."""
     of_model = (PROBES[name] for name in probes(steps) if model in PROBES[name].models)
