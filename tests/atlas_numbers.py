@@ -16,11 +16,15 @@ def of_atlas(at):
         "pointer": (46, 29, 15, 13),
         "distance": (46, 41, 4, 1),
         "index": (46, 43, 25, 13),
+        "count": (46, 43, 12, 0),
+        "copy": (46, 45, 6, 1),
     }
     rows = {cell.row for cell in trained["offset"]}
     far = {n: {row: sum((of[row].reach or 0) >= n for of in cells.values()) for row in rows} for n in (2, 4)}
-    assert {row for row in rows if far[2][row] == 4} == {"path", "shaw"} and max(far[4].values()) == 3
-    assert {row for row in rows if far[4][row] == 3} == {"shaw", "music_transformer", "convit(axes=1)"}
+    most = {"shaw", "path", "log_cpb", "convit(axes=1)", "lstm", "gru"}
+    assert {row for row in rows if far[2][row] == 4} == most and max(far[2].values()) == 4
+    assert far[4]["convit(axes=1)"] == 4 == max(far[4].values())
+    assert {row for row in rows if far[4][row] == 3} == {"shaw", "music_transformer"}
     yield "0.9"
     yield from _of_offset(at, cells["offset"], trained["offset"])
     yield from _of_pointer(cells["pointer"])
@@ -31,8 +35,10 @@ def of_atlas(at):
     assert all(cells["offset"][row].reach >= 4 and not index[row].learned for row in gates)
     yield from (index[row].once for row in gates)
     yield from (index["rope"].twice, index["rope(base=10.0)"].twice)
+    yield from _of_count(trained["count"])
+    yield from _of_copies(trained["copy"])
     apart = sorted((cell.rates_apart, cell.row, probe) for probe, of in trained.items() for cell in of)
-    assert sum(rates >= 0.2 for rates, _, _ in apart) == 36 and apart[-1][1:] == ("grape_m", "offset")
+    assert sum(rates >= 0.2 for rates, _, _ in apart) == 47 and apart[-1][1:] == ("grape_m", "offset")
     yield from ("0.2", apart[-1][0])
 
 
@@ -61,6 +67,34 @@ def _of_pointer(cells):
     assert not any(cells[row].learned for row in biases) and max(biases, key=lambda row: cells[row].once) == "fire"
     yield from (cells[row].once for row in ("fire", "log_cpb", "fox", "stick_breaking"))
     yield cells["rope"].twice
+
+
+def _of_count(trained):
+    """Those that do not learn it, those that hold it to 2 L, the best at 4 L."""
+    cells = {cell.row: cell for cell in trained}
+    local = ("alibi(factor=64.0)", "sandwich", "convit(axes=1)")
+    assert {cell.row for cell in trained if not cell.learned} == {*local}
+    yield from (*(cells[row].once for row in local), cells["rope"].floor)
+    assert sum((cell.reach or 0) >= 2 and cell.row not in ("lstm", "gru") for cell in trained) == 10
+    t5, broken = cells["t5(buckets=16, reach=16)"].twice, cells["stick_breaking"].twice
+    assert round(t5, 2) == round(broken, 2)
+    yield from (t5, cells["log_cpb"].twice, cells["nope"].twice, cells["rope"].twice)
+    best = sorted(trained, key=lambda cell: -cell.four)[:3]
+    assert [cell.row for cell in best] == ["gru", "lstm", "selective_rope"]
+    yield from (cell.four for cell in best)
+
+
+def _of_copies(trained):
+    """The one that does not learn them, those that hold them to 2 L, others there, ConViT at 4 L."""
+    cells = {cell.row: cell for cell in trained}
+    assert [cell.row for cell in trained if not cell.learned] == ["tapa"]
+    yield cells["tapa"].trained
+    held = ("convit(axes=1)", "kerple + dape_v2", "sandwich", "grape_a", "kerple", "kerple + dape")
+    assert {cell.row for cell in trained if (cell.reach or 0) >= 2} == {*held}
+    assert round(cells["sandwich"].twice, 2) == round(cells["grape_a"].twice, 2)
+    yield from (cells[row].twice for row in ("convit(axes=1)", "kerple + dape_v2", "sandwich", "kerple"))
+    yield from (cells[row].twice for row in ("alibi", "nope", "learned", "rope"))
+    yield cells["convit(axes=1)"].four
 
 
 def of_atlas_contrasts(at):
