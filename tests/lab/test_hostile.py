@@ -15,13 +15,8 @@ from posenc.lab.store import checkpoints, records
 from posenc.lab.store import folder as store
 from tests.lab import made
 
+pytestmark = pytest.mark.usefixtures("runs")
 HUGE = 10**400
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
-    return tmp_path / "runs"
 
 
 def both():

@@ -13,13 +13,8 @@ from posenc.lab.store import folder as store
 from posenc.lab.store import records
 from tests.lab import made
 
+pytestmark = pytest.mark.usefixtures("runs")
 COMMITTED = Path(__file__).parents[2] / "experiments" / "records"
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
-    return tmp_path / "runs"
 
 
 def test_a_record_comes_back_as_it_was_written():
