@@ -10,22 +10,7 @@ from posenc.lab.results.statistics import summary
 from posenc.lab.results.verdicts import count_verdicts, findings
 from tests.lab import made
 from tests.lab.seen import Order, Published
-
-FLAT = {8: 1.0, 16: 1.0}
-
-
-def results(**schemes):
-    """Scheme to one value per seed, the same at both sizes beyond the training range."""
-    records = []
-    for name, values in schemes.items():
-        trials = [made.trial(name, "copy", s, FLAT | {24: v, 32: v}) for s, v in enumerate(values)]
-        records.append(made.record(name, "none", "copy", trials))
-    return made.results("x", tuple(records))
-
-
-def one(said, found):
-    (only,) = findings([said], found)
-    return only
+from tests.lab.test_false_agreements import FLAT, one, results
 
 
 @pytest.mark.parametrize(
