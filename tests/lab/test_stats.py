@@ -203,6 +203,8 @@ def test_tasks_of_one_seed_are_no_pairs_of_their_own():
 def test_a_comparison_of_nothing_is_refused():
     with pytest.raises(ValueError, match="'a' is compared with itself; give two of a, b"):
         statistics.compare(pair([0.5], [0.5]), "a", "a")
+    with pytest.raises(ValueError, match="'c' is not in these results; they hold a, b"):
+        statistics.compare(pair([0.5], [0.5]), "a", "c")
     with pytest.raises(ValueError, match="measured at size 7; their sizes are 16, 24, 32"):
         statistics.compare(pair([0.5], [0.5]), "a", "b", size=7)
     apart = results(made.rope((0,)), made.rope((1,), label="alibi", family="linear"))
@@ -228,11 +230,6 @@ def test_equal_schemes_are_even():
 
 def test_seeds_that_only_one_scheme_ran_make_no_pair():
     assert [seed for seed, *_ in statistics.compare(pair([0.5, 0.6, 0.7], [0.1]), "a", "b")[0].pairs] == [0]
-
-
-def test_an_unknown_scheme_is_refused_by_name():
-    with pytest.raises(ValueError, match="'c' is not in these results; they hold a, b"):
-        statistics.compare(pair([0.5], [0.5]), "a", "c")
 
 
 def test_the_best_floor_is_the_one_highest_on_average():
