@@ -37,6 +37,13 @@ def traced_once():
         yield
 
 
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """The folder in which runs are made and found."""
+    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory):
     """The sweep of two schemes that most tests are about, done and with its parameters. To be copied, not changed."""

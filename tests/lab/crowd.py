@@ -38,7 +38,7 @@ def work(folder, began):
     groups = worker.begin_anywhere(worker.waiting(folder, plan, worker.named(plan, recorded), keep=False))
     watch = Watch()
     code = worker.carry_out(folder, groups, lambda line: None, "map", recorded, keep=False, save_every=1e9, watch=watch)
-    print(json.dumps({"code": code, "ran": ran, "free": free}), flush=True)
+    print(json.dumps({"code": code, "ran": ran, "free": free}) + "\n", end="", flush=True)  # one write, as others print
 
 
 def main(folder, workers):

@@ -5,6 +5,8 @@ import dataclasses
 import io
 import json
 
+import pytest
+
 from posenc.lab.cli import main
 from posenc.lab.results import statistics
 from posenc.lab.results.results import load
@@ -60,13 +62,19 @@ class Recorder:
         return read(GroupRecord, records.plain(about | {"run": first.run}))
 
 
-def recording(monkeypatch, runs):
-    """Have every engine record in the place of training, in folders below `runs`; returns the recorder."""
+@pytest.fixture(autouse=True)
+def recorder(monkeypatch, tmp_path):
+    """In a module that imports it, every engine records in the place of training."""
     found = Recorder()
     monkeypatch.setattr(working, "carry_out", found)
     monkeypatch.setattr(ray.Driver, "_run", lambda driver, groups, _: found(driver.folder, groups))
-    monkeypatch.setenv("POSENC_RUNS", str(runs))
+    monkeypatch.setenv("POSENC_RUNS", str(tmp_path))
     return found
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "a"
 
 
 def tiny(**change):
@@ -82,7 +90,7 @@ def sweep(folder, **change):
     """The exit code of a sweep, and what it noted."""
     watch = Watch()
     code = sweeping.sweep(asked(**change), folder, watch=watch)
-    return code, " ".join(said[1] for said in watch.heard if said[0] == "note")
+    return code, " ".join(watch.notes())
 
 
 def workers(folder):

@@ -17,7 +17,6 @@ from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import folder as store
-from posenc.lab.store import records
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import evaluation_key, positions_key
@@ -82,14 +81,6 @@ def test_another_task_is_asked_of_models_as_they_are_by_hand(folder):
         said = jnp.argmax(model(inputs(batch), positions_key(1, "evaluation", n)), -1)
         right = np.asarray((said == batch.targets) & batch.score)
         assert record.trials[0].evaluations[n]["correct"] == right.sum() > 0
-
-
-@pytest.mark.nightly
-def test_answers_are_results_like_any_other(again, tmp_path):
-    path = records.write_bundle(tmp_path / "again.json", again.name, again.records, [])
-    found, known = load(path), floors(parse(TASK), PLAN.sizes)
-    assert len(found.rows()) == 2 * 2 * 2 * 3 and not found.problems
-    assert all(r.floor == known[r.size]["uniform"] for r in found.rows())
 
 
 @pytest.mark.nightly
@@ -161,11 +152,7 @@ def test_examples_are_grouped_by_what_they_tell_alone(folder):
 
 @pytest.mark.nightly
 def test_models_that_were_not_kept_are_refused(folder, tmp_path):
-    bare = tmp_path / "bare"
-    one = Experiment("bare", (dataclasses.replace(BASE, scheme="nope"),), dataclasses.replace(PLAN, steps=2))
-    assert sweep(one, bare, watch=Watch()) == 0
-    with pytest.raises(ValueError, match="4 of 4 trials of 'bare' kept no parameters; give its sweep --keep"):
-        ask(load(bare))
+    """Those of a run folder in cli/test_evaluate.py."""
     path = store.bundle(folder, tmp_path / "kept.json")
     with pytest.raises(ValueError, match="The bundle 'kept' holds no parameters"):
         ask(load(path))

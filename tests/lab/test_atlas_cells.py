@@ -52,11 +52,8 @@ def test_what_was_not_learned_where_trained_reaches_nowhere():
     assert found.reach is None and not found.learned and found.trained == 0.89
 
 
-def test_a_gap_ends_the_reach():
+def test_a_gap_ends_the_reach_and_sizes_below_training_do_not_count():
     assert only(results([(1.0, 1.0, 0.8, 1.0, 1.0)])).reach == 1.0
-
-
-def test_a_size_below_those_trained_on_does_not_count():
     below = results([(0.1, 1.0, 1.0, 1.0, 1.0)])
     (record,) = below.records
     record = dataclasses.replace(record, task=dataclasses.replace(record.task, trained=(9, 16)))

@@ -1,6 +1,7 @@
 """Checkpoints on disk: what is saved comes back to the bit, and every damage is named."""
 
 import dataclasses
+import itertools
 import json
 import os
 import pickle
@@ -83,28 +84,30 @@ def test_each_damaged_file_is_named(saved, hurt):
     checkpoints.manifest(saved)
 
 
-@pytest.fixture
-def older_parameters(tmp_path):
+def older(path):
     """Parameters as posenc 0.2 and older kept them: the arrays beside a table of checksums."""
-    tree = {"layer": {"0": np.arange(6, dtype=np.float32).reshape(2, 3)}, "scale": np.array(2.5, np.float32)}
-    path = checkpoints.save_parameters(tmp_path, "t", tree)
     for place in (path / "state").iterdir():
         place.rename(path / place.name)
     (path / "state").rmdir()
     (path / checkpoints.MANIFEST).write_text(json.dumps(checkpoints._sums(path)))
-    return path, tree
 
 
-def test_parameters_of_an_older_version_come_back_and_their_damage_is_named(tmp_path, older_parameters):
-    path, tree = older_parameters
+@pytest.mark.parametrize("version", [older, lambda path: None], ids=["older", "this"])
+def test_parameters_come_back_and_their_damage_is_named(tmp_path, version):
+    tree = {"layer": {"0": np.arange(6, dtype=np.float32).reshape(2, 3)}, "scale": np.array(2.5, np.float32)}
+    path = checkpoints.save_parameters(tmp_path, "t", tree)
+    version(path)
     assert checkpoints.kept(tmp_path) == ["t"]
     assert jax.tree.all(jax.tree.map(np.array_equal, checkpoints.restore(tmp_path, "t"), tree))
-    for hurt in (path / "_METADATA", next(path.glob("d/*"))):
+    files = [place for place in path.rglob("*") if place.is_file() and place.name != checkpoints.MANIFEST]
+    for hurt, damage in itertools.product((place for place in files if place.stat().st_size), (flip, Path.unlink)):
         content = hurt.read_bytes()
-        flip(hurt)
+        damage(hurt)
         with pytest.raises(ValueError, match=f"trial t are damaged .*{hurt.name}.*train it again with --keep"):
             checkpoints.restore(tmp_path, "t")
         hurt.write_bytes(content)
+    with pytest.raises(ValueError, match="train with --keep"):
+        checkpoints.restore(tmp_path, "f" * 64)
     again = checkpoints.save_parameters(tmp_path, "t", tree)
     assert checkpoints.verify(again) and sorted(p.name for p in again.iterdir()) == [checkpoints.MANIFEST, "state"]
 

@@ -12,25 +12,19 @@ from tests.lab import made
 from tests.lab.swept import ROOT
 
 
-def crowd(folder, groups, workers):
-    """What so many workers report of a run of so many groups of two trials."""
-    folder.mkdir(parents=True)
+@pytest.mark.ci
+def test_two_hundred_groups_are_each_trained_once_by_eight_workers_and_none_waits_while_one_is_free(tmp_path):
+    folder, lines = tmp_path / "x", []
+    folder.mkdir()
     store.ready(folder)
-    lines = []
-    for n in range(groups):
+    for n in range(200):
         record = made.rope((2 * n, 2 * n + 1))
         lines += made.plan(record, store.digest([trial["id"] for trial in record["trials"]]))
     made.write_plan(folder, lines)
-    command = [sys.executable, "-m", "tests.lab.crowd", str(folder), str(workers)]
+    command = [sys.executable, "-m", "tests.lab.crowd", str(folder), "8"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-@pytest.mark.ci
-def test_two_hundred_groups_are_each_trained_once_by_eight_workers_and_none_waits_while_one_is_free(tmp_path):
-    folder = tmp_path / "x"
-    found = crowd(folder, 200, 8)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(found) == 8 and {worker["code"] for worker in found} == {0}
     times = Counter(group for worker in found for group in worker["ran"])
     assert len(times) == 200 and set(times.values()) == {1}

@@ -48,12 +48,6 @@ def test_an_upper_bound_is_met_by_whoever_learns_nothing():
     assert one(claim, results(nope=(0.2,) * 6, rope=(0.95,) * 6)).verdict == AGREES
 
 
-def test_an_order_of_two_that_learn_nothing_is_not_decided_by_one_lucky_run():
-    """Five of six runs of each are at the floor, one is above it by chance."""
-    lucky = results(rope=(0.21, 0.2, 0.2, 0.2, 0.2, 0.24), alibi=(0.17,) * 6)
-    assert one(Order("copy", "rope", "alibi", "x"), lucky).verdict == UNINFORMATIVE
-
-
 def test_runs_without_an_error_agree_with_no_rate_far_below_what_they_resolve():
     """Of 100 examples none to two are wrong; a rate of 1 in 100,000 is beyond what they show."""
     few = results(rope=(1.0, 0.99, 0.99, 0.99, 0.98, 0.98))
@@ -125,9 +119,12 @@ def test_an_order_of_four_runs_is_open_and_says_how_many_it_needs():
     assert enough.verdict == AGREES and enough.p == pytest.approx(2 / 2**6) and enough.needs is None
 
 
-def test_an_order_among_runs_at_the_floor_is_noise():
-    """0.19 over 0.15 in every seed, where a guess gets 0.2."""
-    found = one(Order("copy", "rope", "alibi", "x"), results(rope=(0.19,) * 6, alibi=(0.15,) * 6))
+@pytest.mark.parametrize(
+    ("rope", "alibi"), [((0.19,) * 6, (0.15,) * 6), ((0.21, 0.2, 0.2, 0.2, 0.2, 0.24), (0.17,) * 6)]
+)
+def test_an_order_among_runs_at_the_floor_is_noise(rope, alibi):
+    """A guess gets 0.2. Either is ahead in every seed, of which in the second case one is lucky."""
+    found = one(Order("copy", "rope", "alibi", "x"), results(rope=rope, alibi=alibi))
     assert found.verdict == UNINFORMATIVE and "clear of the floor, 0.20" in found.reason
 
 
@@ -318,3 +315,22 @@ def test_the_answer_is_about_what_was_published_and_about_ours_only_alone():
 def test_the_answer_asks_for_learning_where_nothing_is_learned():
     text = said([Published("copy", "nope", 0.2, "x")], results(nope=(0.2,) * 6))
     assert "more than 10 steps, or another learning rate, on copy (1 claim)" in text
+
+
+def tuned_at(*rates):
+    """Tuning trials at these rates."""
+    every = [made.trial("alibi", "copy", s, {16: 0.5}, lr=lr, role="tuning") for lr in rates for s in (6, 7)]
+    return made.record("alibi", "additive", "copy", every)
+
+
+def test_the_answer_counts_the_rates_that_tuning_seeds_tried_on_each_task():
+    """Tuning seeds tried other rates on one of two tasks; only the other is said to have had one."""
+    few, wrong = record("alibi", (0.3,) * 6), Published("copy", "alibi", 0.8, "x")
+    sort, also = record("alibi", (0.3,) * 6, task="sort"), Published("sort", "alibi", 0.8, "x")
+    assert "learning rate" not in said([wrong], made.results("x", [few, tuned_at(1e-3, 1e-2)]))
+    both = made.results("x", [few, sort, tuned_at(1e-3, 1e-2)])
+    assert "learning rate" not in said([wrong], both), "only tasks of what differs count"
+    text = said([wrong, also], both)
+    assert text.endswith("On sort all runs had one learning rate, 0.001, and others may change the verdicts there.")
+    for claims, runs in (([wrong], [few]), ([wrong, also], [few, sort]), ([wrong], [few, tuned_at(1e-3)])):
+        assert "All runs had one learning rate, 0.001, and" in said(claims, made.results("x", runs))

@@ -65,8 +65,3 @@ def test_a_mean_rank_of_one_run_is_open():
     for n, verdict in ((1, OPEN), (3, AGREES)):
         (found,) = findings([Published(ALL, "rope", 1.0, "x")], results(rope=(0.9,) * n, nope=(0.1,) * n))
         assert (found.verdict, found.ours.n) == (verdict, n)
-
-
-def test_an_order_needs_six_pairs_as_before():
-    found = one(Order("copy", "rope", "alibi", "x"), results(rope=(0.9,), alibi=(0.1,)))
-    assert (found.verdict, found.needs) == (OPEN, 6)

@@ -73,13 +73,6 @@ def test_steps_with_a_cache_are_one_pass(scheme):
     assert apart(trained(one, 0), inputs(batch_of(one))) < 2e-5
 
 
-TRANSLATORS = [("nope", "nope"), ("t5", "nope"), ("rope + window(3)", "same"), ("rope @ random_sorted(64)", "same")]
-
-
-def translator(scheme, cross, **change):
-    return cell(scheme, task="s2s_copy(symbols=3)", model=f"encoder_decoder(cross={cross!r})", **change)
-
-
 def test_a_window_keeps_no_more_keys_than_it_shows():
     one = cell("rope + window(3)")
     (cache,) = trained(one, 0).begin(inputs(batch_of(one)), KEY, 1)
@@ -119,10 +112,7 @@ PARTLY = [(s, 400) for s in ("alibi + window(4)", "rope @ random_sorted(32)", "f
 
 
 @pytest.mark.nightly  # the sums of a model that writes are counted by hand
-@pytest.mark.parametrize(
-    ("scheme", "steps"),
-    by_day([("rope", 60), *PARTLY], [("rope", 60)]),
-)
+@pytest.mark.parametrize(("scheme", "steps"), by_day([("rope", 60), *PARTLY], [("rope", 60)]))
 def test_both_exact_matches_agree_for_a_decoder_that_is_sometimes_right(scheme, steps):
     one = cell(scheme)
     whole, right = agree(trained(one, steps), one.task, batch_of(one, n=4, rows=256))
@@ -131,9 +121,12 @@ def test_both_exact_matches_agree_for_a_decoder_that_is_sometimes_right(scheme, 
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("scheme", "cross"), TRANSLATORS)
+@pytest.mark.parametrize(
+    ("scheme", "cross"),
+    [("nope", "nope"), ("t5", "nope"), ("rope + window(3)", "same"), ("rope @ random_sorted(64)", "same")],
+)
 def test_both_exact_matches_agree_for_an_encoder_decoder(scheme, cross):
-    one = translator(scheme, cross)
+    one = cell(scheme, task="s2s_copy(symbols=3)", model=f"encoder_decoder(cross={cross!r})")
     assert agree(trained(one, 200), one.task, batch_of(one, n=4, rows=256))[0] > 0.02
 
 
@@ -244,10 +237,7 @@ def test_what_cannot_be_written_is_refused_by_name():
     with pytest.raises(ValueError, match="'reverse_string' is answered in one pass"):
         free_running(trained(slots, 0), slots.task, batch_of(slots), KEY)
     stretched = cell("alibi @ random_sorted(64, over='distances')")
-    with pytest.raises(
-        ValueError,
-        match="Sampled distances .* so generating token by token is impossible; take",
-    ):
+    with pytest.raises(ValueError, match="Sampled distances .* so generating token by token is impossible; take"):
         free_running(trained(stretched, 0), stretched.task, batch_of(stretched), KEY)
 
 

@@ -15,13 +15,8 @@ from posenc.lab.store import checkpoints, records
 from posenc.lab.store import folder as store
 from tests.lab import made
 
+pytestmark = pytest.mark.usefixtures("runs")
 HUGE = 10**400
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
-    return tmp_path / "runs"
 
 
 def both():
@@ -37,19 +32,25 @@ def counts(content):
     return first(content)["evaluations"]["8"]
 
 
+def set_counts(**change):
+    return lambda r: counts(r).update(change)
+
+
+def add_size(size):
+    return lambda r: first(r)["evaluations"].update({size: counts(r)})
+
+
+NO_SIZES = "has keys in trials[0].evaluations that are no sizes"
 IMPOSSIBLE = {
-    "below 0": (
-        lambda r: counts(r).update(correct=-5),
-        "has -5 as trials[0].evaluations['8']['correct']; int >= 0 is needed",
-    ),
-    "beyond its total": (lambda r: counts(r).update(correct=10**9), "1000000000 correct of 1000 total"),
-    "more rows than there are": (lambda r: counts(r).update(exact=101), "101 exact of 100 rows"),
-    "last": (lambda r: counts(r).update(last=101), "101 last of 100 rows"),
-    "a text": (lambda r: counts(r).update(correct="9"), "'9' as trials[0].evaluations['8']['correct']"),
-    "None": (lambda r: counts(r).update(correct=None), "None as trials[0].evaluations['8']['correct']; int is needed"),
-    "true": (lambda r: counts(r).update(correct=True), "True as trials[0].evaluations['8']['correct']; int is needed"),
-    "a share": (lambda r: counts(r).update(correct=0.5), "0.5 as trials[0].evaluations['8']['correct']; int is needed"),
-    "huge": (lambda r: counts(r).update(correct=HUGE, total=HUGE), "int <= 9223372036854775807 is needed"),
+    "below 0": (set_counts(correct=-5), "has -5 as trials[0].evaluations['8']['correct']; int >= 0 is needed"),
+    "beyond its total": (set_counts(correct=10**9), "1000000000 correct of 1000 total"),
+    "more rows than there are": (set_counts(exact=101), "101 exact of 100 rows"),
+    "last": (set_counts(last=101), "101 last of 100 rows"),
+    "a text": (set_counts(correct="9"), "'9' as trials[0].evaluations['8']['correct']"),
+    "None": (set_counts(correct=None), "None as trials[0].evaluations['8']['correct']; int is needed"),
+    "true": (set_counts(correct=True), "True as trials[0].evaluations['8']['correct']; int is needed"),
+    "a share": (set_counts(correct=0.5), "0.5 as trials[0].evaluations['8']['correct']; int is needed"),
+    "huge": (set_counts(correct=HUGE, total=HUGE), "int <= 9223372036854775807 is needed"),
     "no total": (lambda r: counts(r).pop("total"), "no total, of which its metric is made"),
     "nothing right": (lambda r: counts(r).pop("correct"), "no correct, of which"),
     "validation": (lambda r: first(r)["validation"]["8"].update(correct=2000), "2000 correct of 1000"),
@@ -63,18 +64,9 @@ IMPOSSIBLE = {
         lambda r: r["task"]["floors"]["8"].update(prior=1.5),
         "has 1.5 as task.floors['8']['prior']; float <= 1.0 is needed",
     ),
-    "a size of 5,000 digits": (
-        lambda r: first(r)["evaluations"].update({"1" * 5000: counts(r)}),
-        "has keys in trials[0].evaluations that are no sizes",
-    ),
-    "digits of another script": (
-        lambda r: first(r)["evaluations"].update({"٣": counts(r)}),
-        "has keys in trials[0].evaluations that are no sizes",
-    ),
-    "one size twice": (
-        lambda r: first(r)["evaluations"].update({"08": counts(r)}),
-        "has keys in trials[0].evaluations that are no sizes",
-    ),
+    "a size of 5,000 digits": (add_size("1" * 5000), NO_SIZES),
+    "digits of another script": (add_size("٣"), NO_SIZES),
+    "one size twice": (add_size("08"), NO_SIZES),
     "a descending range": (lambda r: r["task"].update(trained=[16, 4]), "trained on sizes from 16 to 4"),
     "a range below 0": (lambda r: r["task"].update(trained=[-4, 4]), "has -4 as task.trained[0]"),
     "a range of texts": (lambda r: r["task"].update(trained=["4", 16]), "has '4' as task.trained[0]; int is needed"),

@@ -3,6 +3,7 @@
 Each claim is held in one process by `tests/lab/test_resuming.py` and `test_saving.py` too, which run by day.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -19,6 +20,7 @@ from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
 from tests.lab import made
 from tests.lab.swept import ROOT, SETTINGS, Swept, experiment, run, small_disk
+from tests.lab.test_ray_driver import left
 from tests.lab.test_sweep import Watch, trials
 
 
@@ -36,11 +38,6 @@ def whole(tmp_path_factory):
         return known[key]
 
     return recorded
-
-
-def left(folder):
-    """What a sweep that ended leaves of claims and checkpoints."""
-    return [p.name for part in ("ckpt", "claims") for p in (folder / part).glob("*")]
 
 
 @pytest.mark.nightly  # test_resuming.py sends each signal to the process of the tests
@@ -135,20 +132,14 @@ def test_a_stopped_process_whose_claim_was_taken_notices_and_drops_the_group(who
 
 @pytest.fixture
 def disk(tmp_path):
-    """Real disks that are too small."""
-    made = []
+    """`disk(size)`: a real disk that is too small."""
+    with contextlib.ExitStack() as mounted:
 
-    def small(size):
-        context = small_disk(tmp_path / f"disk{len(made)}", size)
-        made.append(context)
-        place = context.__enter__()
-        if place is None:
-            pytest.skip("a small disk is mounted, which only root may do")
-        return place
+        def small(size):
+            place = mounted.enter_context(small_disk(tmp_path / "disk", size))
+            return place or pytest.skip("a small disk is mounted, which only root may do")
 
-    yield small
-    for context in made:
-        context.__exit__(None, None, None)
+        yield small
 
 
 def fill(place):

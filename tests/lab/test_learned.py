@@ -42,7 +42,8 @@ CASES = [
 ]
 
 
-def check(case, hindrance, said):
+@pytest.mark.parametrize(("case", "hindrance", "said"), CASES)
+def test_no_winner_is_named_where_none_learned_or_all_still_learn(case, hindrance, said):
     """The caption, the table for papers and the comparison over tasks name a winner, or none of them does."""
     results = made.results("a", pair(**case))
     text = claims.better(results, {})
@@ -50,11 +51,6 @@ def check(case, hindrance, said):
     bold = {size for *_, size in tables._best(results, cells(results))}
     assert ({"24", "32"} <= bold) == (not hindrance)
     assert control.left_out(results) == ({"copy": learned.WORDS[hindrance]} if hindrance else {})
-
-
-@pytest.mark.parametrize(("case", "hindrance", "said"), CASES)
-def test_no_winner_is_named_where_none_learned_or_all_still_learn(case, hindrance, said):
-    check(case, hindrance, said)
 
 
 def test_each_task_has_its_own_sentence_where_they_differ():

@@ -21,15 +21,10 @@ from posenc.lab.store import folder as store
 from posenc.lab.store import logs
 from tests.lab import made
 
+pytestmark = pytest.mark.usefixtures("runs")
 OLD = Path(__file__).parent / "packed"
 """A run folder that commit 9f1a75e wrote: a pack of two records, a record in a file, a group that waits, the table."""
 LABELS = {"rope": "rotary", "alibi": "linear", "t5": "bucket", "nope": "none"}
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
-    return tmp_path / "runs"
 
 
 def record(label, seeds=(0, 1)):
@@ -295,15 +290,6 @@ def test_a_head_that_names_other_trials_than_its_record_is_refused():
     made.edit(folder, lambda content: None, label="t5", head={"ids": ("0" * 64, "1" * 64)})
     (problem,) = store.read_records(folder).problems
     assert "its head names other trials than its record" in problem
-
-
-def test_a_link_in_the_place_of_a_log_is_named_and_not_followed(tmp_path):
-    folder = filled()
-    log = made.log_of(folder)
-    log.rename(tmp_path / "outside")
-    log.symlink_to(tmp_path / "outside")
-    stored = store.read_records(folder)
-    assert stored.records == () and "it is a link" in stored.problems[0]
 
 
 # --- older versions ---------------------------------------------------------------------------------------------------

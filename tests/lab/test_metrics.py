@@ -64,6 +64,8 @@ def test_what_was_not_counted_is_refused():
         older.by("last")
     with pytest.raises(ValueError, match="No metric is called .first.; take one of accuracy, exact, .*beyond, nats"):
         results().by("first")
+    with pytest.raises(ValueError, match="on 'copy' did not count 'nats' at size 8; read them by 'token'"):
+        results().by("nats")  # no older record did
 
 
 def lossy(metric="token", outcome="done", floors_last=None):
@@ -116,8 +118,3 @@ def test_the_loss_of_a_diverged_run_is_that_of_a_guess_or_refused():
     record = lossy("exact", "diverged").records[0]
     with pytest.raises(ValueError, match="diverged run of 'rope' on 'copy' counts as a guess, whose loss its records"):
         replace(results(), records=(record,)).by("nats")
-
-
-def test_older_records_say_that_they_counted_no_loss():
-    with pytest.raises(ValueError, match="on 'copy' did not count 'nats' at size 8; read them by 'token'"):
-        results().by("nats")

@@ -31,10 +31,6 @@ def damage(path):
     path.write_bytes(path.read_bytes().replace(b'"correct":', b'"c0rrect":', 1))
 
 
-def notes(watch):
-    return [said[1] for said in watch.heard if said[0] == "note"]
-
-
 @pytest.mark.parametrize("older", [False, True])
 def test_a_worker_runs_again_what_a_damaged_record_lost(folder, older):
     before = trials(folder)
@@ -44,7 +40,7 @@ def test_a_worker_runs_again_what_a_damaged_record_lost(folder, older):
     assert work(folder, watch=watch) == 0
     assert len(watch.labels()) == 1 and trials(folder) == before and store.status(folder).problems == ()
     said = ["Records of 1 group are damaged, as `posenc status` says; running again."] * older
-    assert [note for note in notes(watch) if "damaged" in note] == said
+    assert [note for note in watch.notes() if "damaged" in note] == said
     again = Watch()
     assert work(folder, watch=again) == 0 and again.labels() == []
 

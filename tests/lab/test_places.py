@@ -14,7 +14,7 @@ from posenc.lab.store import checkpoints, places
 from posenc.lab.store import folder as store
 from tests.lab.inline import Inline, driven
 from tests.lab.interrupted import ABOUT, ROWS, TOKEN
-from tests.lab.test_ray_driver import as_json, left, notes
+from tests.lab.test_ray_driver import as_json, left
 from tests.lab.test_sweep import Watch, experiment
 
 SIGN, GROUP, URL = "f" * 16, "g" * 32, "s3://bucket/ckpts"
@@ -146,7 +146,7 @@ def test_groups_go_on_from_checkpoints_in_a_store_and_leave_none_there(bucket, r
     watch, cluster = Watch(), Inline()
     cluster.act = lambda parcel, number: cluster.cut(parcel) if number == 0 else None
     assert driven(run, cluster, watch, place=f"{URL}/far") == 0
-    assert "goes on from step 2." in "\n".join(notes(watch))
+    assert "goes on from step 2." in "\n".join(watch.notes())
     assert as_json(run) == as_json(whole) and left(run) == [] == places.groups(f"{URL}/far")
     assert not [path for path in bucket.home.rglob("*") if path.is_file()]
 
@@ -158,5 +158,5 @@ def test_a_store_that_refuses_a_checkpoint_is_reported_once_and_training_goes_on
     watch = Watch()
     groups = waiting(run, store.read_plan(run), store.survey(run).outcomes, False)
     assert driven(run, Inline(breaks), watch, place=f"{URL}/far", every=1e-9) == 0
-    said = [line for line in notes(watch) if "no checkpoint at step" in line]
+    said = [line for line in watch.notes() if "no checkpoint at step" in line]
     assert len(said) == len(groups) and all("refused: AccessDenied; training goes on" in line for line in said)

@@ -10,22 +10,7 @@ from posenc.lab.results.statistics import summary
 from posenc.lab.results.verdicts import count_verdicts, findings
 from tests.lab import made
 from tests.lab.seen import Order, Published
-
-FLAT = {8: 1.0, 16: 1.0}
-
-
-def results(**schemes):
-    """Scheme to one value per seed, the same at both sizes beyond the training range."""
-    records = []
-    for name, values in schemes.items():
-        trials = [made.trial(name, "copy", s, FLAT | {24: v, 32: v}) for s, v in enumerate(values)]
-        records.append(made.record(name, "none", "copy", trials))
-    return made.results("x", tuple(records))
-
-
-def one(said, found):
-    (only,) = findings([said], found)
-    return only
+from tests.lab.test_false_agreements import FLAT, one, results
 
 
 @pytest.mark.parametrize(
@@ -201,44 +186,43 @@ def test_what_a_guess_without_the_tokens_gets_explains_a_number():
         assert one(Published("copy", "rope", 0.2, "x", floor=0.1), found).floor == 0.1
 
 
+NUMBER = {"task": "copy", "scheme": "rope", "value": 0.5, "source": "x"}
+ORDER = {"task": "copy", "first": "rope", "second": "alibi", "source": "x"}
+
+
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("kind", "change", "said"),
     [
-        (lambda: Published("copy", "rope", 93.0, "x"), "shares are from 0 to 1"),
-        (lambda: Published("copy", "rope", 0.5, "x", tolerance=-0.1), "shares are from 0 to 1"),
-        (lambda: Published("copy", "rope", 0.5, "x", of="best", relation="at least"), "a bound"),
-        (lambda: Published("copy", "rope", 0.5, "x", weights="simpson"), "'simpson' weights no sizes"),
-        (lambda: Published("copy", "rope", 0.5, "x", scale="ln"), "'ln' is not a scale"),
-        (lambda: Published("copy", "rope", 0.5, "x", scale="log", factor=0.5), "at least 1"),
-        (lambda: Published("copy", "rope", 0.5, "x", scale="log", of="best"), "a number of one task"),
-        (lambda: Published("copy", "rope", 0.5, " "), "has no source; give the publication"),
-        (lambda: Order("copy", "rope", "alibi", ""), "has no source; give the publication"),
-        (lambda: Order("copy", "rope", "alibi", "", origin="ours"), "has no source; give the reason"),
-        (lambda: Order("copy", "rope", "alibi", "x", origin="theirs"), "'theirs' is not an origin"),
-        (
-            lambda: published.Published("copy", "rope", 0.5, "x"),
-            "^The claim of 0.5 for 'rope' on 'copy' does not say wh",
-        ),
-        (lambda: published.Order("copy", "rope", "alibi", "x"), "seen; give seen='paper' or 'copy' or 'memory'.$"),
-        (lambda: Published("copy", "rope", 0.5, "x", seen="blog"), "was seen in 'blog', which is no place; give seen="),
-        (lambda: Order("copy", "rope", "alibi", "x", seen=""), "was seen in '', which is no place"),
-        (
-            lambda: Order("copy", "rope", "alibi", "x", origin="ours", seen="copy"),
-            "is ours and was seen nowhere; leave",
-        ),
-        (lambda: Order("copy", "rope", "alibi", "x", about="speed"), "'speed' cannot be ordered"),
-        (lambda: Order("copy", "rope", "rope", "x"), "above itself"),
-        (lambda: Order("copy", "rope", "alibi", "x", tolerance=-1.0), "a share from 0 to 1"),
-        (lambda: Order("copy", "rope", "alibi", "x", metric="lasst"), "'lasst' is not a metric"),
-        (lambda: Published("copy", "rope", 0.5, "x", over="trainde"), "give 'beyond', 'trained' or a tuple"),
-        (lambda: Published("copy", "rope", 0.5, "x", relation="atmost"), "'atmost' is not a relation"),
-        (lambda: Published("copy", "rope", 0.5, "x", of="bset"), "'bset' is not a statistic"),
-        (lambda: Order("copy", "rope", "alibi", "x", weights="simpson"), "give 'equal' or 'trapezoid'"),
+        (Published, {"value": 93.0}, "shares are from 0 to 1"),
+        (Published, {"tolerance": -0.1}, "shares are from 0 to 1"),
+        (Published, {"of": "best", "relation": "at least"}, "a bound"),
+        (Published, {"weights": "simpson"}, "'simpson' weights no sizes"),
+        (Published, {"scale": "ln"}, "'ln' is not a scale"),
+        (Published, {"scale": "log", "factor": 0.5}, "at least 1"),
+        (Published, {"scale": "log", "of": "best"}, "a number of one task"),
+        (Published, {"source": " "}, "has no source; give the publication"),
+        (Published, {"seen": "blog"}, "was seen in 'blog', which is no place; give seen="),
+        (Published, {"over": "trainde"}, "give 'beyond', 'trained' or a tuple"),
+        (Published, {"relation": "atmost"}, "'atmost' is not a relation"),
+        (Published, {"of": "bset"}, "'bset' is not a statistic"),
+        (published.Published, {}, "^The claim of 0.5 for 'rope' on 'copy' does not say wh"),
+        (published.Order, {}, "seen; give seen='paper' or 'copy' or 'memory'.$"),
+        (Order, {"source": ""}, "has no source; give the publication"),
+        (Order, {"source": "", "origin": "ours"}, "has no source; give the reason"),
+        (Order, {"origin": "theirs"}, "'theirs' is not an origin"),
+        (Order, {"seen": ""}, "was seen in '', which is no place"),
+        (Order, {"origin": "ours", "seen": "copy"}, "is ours and was seen nowhere; leave"),
+        (Order, {"about": "speed"}, "'speed' cannot be ordered"),
+        (Order, {"second": "rope"}, "above itself"),
+        (Order, {"tolerance": -1.0}, "a share from 0 to 1"),
+        (Order, {"metric": "lasst"}, "'lasst' is not a metric"),
+        (Order, {"weights": "simpson"}, "give 'equal' or 'trapezoid'"),
     ],
 )
-def test_what_nobody_can_have_published_is_refused(make, said):
+def test_what_nobody_can_have_published_is_refused(kind, change, said):
+    usual = NUMBER if kind.__name__ == "Published" else ORDER
     with pytest.raises(ValueError, match=said):
-        make()
+        kind(**usual | change)
 
 
 def test_claims_are_counted_by_where_they_were_seen_and_ours_are_seen_nowhere():

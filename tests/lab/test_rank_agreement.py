@@ -15,20 +15,12 @@ from posenc.lab.results.reproduction import NOT_RUN, UNINFORMATIVE
 from posenc.lab.results.verdicts import findings
 from tests.lab import made
 from tests.lab.seen import Order, Published
-
-FLAT = {8: 1.0, 16: 1.0}
+from tests.lab.test_false_agreements import record
 
 
 def measured(tasks):
     """Task to scheme to one value per seed, the same at both sizes beyond the training range."""
-    records = [
-        made.record(
-            scheme, "none", task, [made.trial(scheme, task, s, FLAT | {24: v, 32: v}) for s, v in enumerate(values)]
-        )
-        for task, row in tasks.items()
-        for scheme, values in row.items()
-    ]
-    return made.results("x", records)
+    return made.results("x", [record(s, values, task) for task, row in tasks.items() for s, values in row.items()])
 
 
 def by_hand(x, y):

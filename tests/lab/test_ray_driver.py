@@ -39,11 +39,8 @@ def lines(parcel):
     return pickle.loads(parcel["lines"])
 
 
-def notes(watch):
-    return [said[1] for said in watch.heard if said[0] == "note"]
-
-
 def left(folder):
+    """What a run that ended leaves of claims and checkpoints."""
     return [path.name for part in ("ckpt", "claims") for path in (folder / part).glob("*")]
 
 
@@ -57,7 +54,7 @@ def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
         ours, theirs = (checkpoints.restore(folder, id) for folder in (run.folder, whole))
         assert str(ours) == str(theirs)
     assert [said[0] for said in watch.heard if said[0] in ("group", "finished")] == ["group", "finished"] * 2
-    assert any(": on " in line for line in notes(watch))
+    assert any(": on " in line for line in watch.notes())
 
 
 def test_claims_and_the_log_say_where_and_how_far_a_group_is(run, monkeypatch):
@@ -83,7 +80,7 @@ def test_a_group_that_is_lost_goes_on_elsewhere_from_its_checkpoint(run, whole):
     cluster = Inline(lambda parcel, number: cluster.cut(parcel) if number == 0 else None)
     assert driven(run.folder, cluster, watch) == 0
     assert as_json(run.folder) == as_json(whole) and left(run.folder) == []
-    text = "\n".join(notes(watch))
+    text = "\n".join(watch.notes())
     assert "NodeDiedError); sent again." in text and "goes on from step 2." in text
     tokens = [parcel["token"] for parcel in cluster.parcels]
     assert len(tokens) == len(set(tokens)) == 3, "attempts never write to one place"
@@ -98,7 +95,7 @@ def test_a_group_that_is_lost_again_and_again_fails_and_the_others_do_not(run):
     status = store.status(run.folder)
     assert status.counts["failed"] == 2 and status.counts["done"] == 2
     assert any(
-        "its processes ended 5 times near step 0 (WorkerCrashedError); memory may be short" in n for n in notes(watch)
+        "its processes ended 5 times near step 0 (WorkerCrashedError); memory may be short" in n for n in watch.notes()
     )
     assert left(run.folder) == []
 
@@ -115,7 +112,7 @@ def test_a_failure_on_a_node_is_kept_with_its_traceback_and_ends_no_sweep(run, m
     errors = store.read_errors(run.folder)
     assert {kind for kind, _ in errors.values()} == {outcome} and len(errors) == 2
     assert all("in broken" in text and says in text for _, text in errors.values())
-    assert len([line for line in notes(watch) if f"RuntimeError: {says} (see " in line]) == 2
+    assert len([line for line in watch.notes() if f"RuntimeError: {says} (see " in line]) == 2
     assert driven(run.folder, Inline(), Watch()) == 0, "another command tries again"
 
 
@@ -155,7 +152,7 @@ def test_a_node_that_does_not_see_the_place_trains_without_checkpoints_and_says_
     assert driven(run.folder, cluster, watch, every=1e-9) == 0
     assert as_json(run.folder) == as_json(whole)
     why = f"{run.folder} is not seen by every node; give --checkpoints a folder or URL that all nodes see."
-    assert [line for line in notes(watch) if line.startswith("No checkpoints")] == [f"No checkpoints: {why}"]
+    assert [line for line in watch.notes() if line.startswith("No checkpoints")] == [f"No checkpoints: {why}"]
 
 
 def test_a_signal_has_nodes_save_and_the_same_command_goes_on(run, whole):
@@ -168,11 +165,11 @@ def test_a_signal_has_nodes_save_and_the_same_command_goes_on(run, whole):
 
     cluster.act = act
     assert driven(run.folder, cluster, watch) == 75
-    assert cluster.stopped and "the same command goes on" in notes(watch)[-1]
+    assert cluster.stopped and "the same command goes on" in watch.notes()[-1]
     assert checkpoints.groups(run.folder) and not list((run.folder / "claims").iterdir())
     again = Watch()
     assert driven(run.folder, Inline(), again) == 0
-    assert as_json(run.folder) == as_json(whole) and any("goes on from step 2" in line for line in notes(again))
+    assert as_json(run.folder) == as_json(whole) and any("goes on from step 2" in line for line in again.notes())
 
 
 def test_what_is_finished_when_a_signal_comes_is_recorded(run):
@@ -203,7 +200,7 @@ def test_groups_that_others_hold_are_awaited_and_not_sent(run, whole):
         cluster, watch = Beside(), Watch()
         assert driven(run.folder, cluster, watch) == 0
     assert len(cluster.parcels) == 1 and as_json(run.folder) == as_json(whole)
-    assert "Other workers hold the groups that are left; waiting for them." in notes(watch)
+    assert "Other workers hold the groups that are left; waiting for them." in watch.notes()
 
 
 def test_the_answer_of_a_group_that_another_worker_took_is_not_written(run):
@@ -243,7 +240,7 @@ def test_a_full_disk_gets_the_space_of_checkpoints_and_loses_nothing(run, whole,
             with pytest.raises(store.DiskError):
                 driven(run.folder, cluster, watch)
             assert cluster.stopped and left(run.folder) == []
-    assert any("the disk is full, so its checkpoints are dropped" in line for line in notes(watch))
+    assert any("the disk is full, so its checkpoints are dropped" in line for line in watch.notes())
     assert driven(run.folder, Inline(), Watch()) == 0
     assert as_json(run.folder) == as_json(whole)
 
@@ -263,6 +260,6 @@ def test_what_a_driver_left_that_was_killed_after_a_record_goes(run):
 def test_a_cluster_without_room_for_a_group_is_named_once(run):
     watch = Watch()
     assert driven(run.folder, Inline(cores=0), watch, cpus=4) == 0
-    assert [n for n in notes(watch) if n.startswith("No node")] == [
+    assert [n for n in watch.notes() if n.startswith("No node")] == [
         "No node of the cluster has 4 CPUs and 0 GPUs for a group; groups wait until one has."
     ]

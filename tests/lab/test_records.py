@@ -13,13 +13,8 @@ from posenc.lab.store import folder as store
 from posenc.lab.store import records
 from tests.lab import made
 
+pytestmark = pytest.mark.usefixtures("runs")
 COMMITTED = Path(__file__).parents[2] / "experiments" / "records"
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
-    return tmp_path / "runs"
 
 
 def test_a_record_comes_back_as_it_was_written():
@@ -112,14 +107,7 @@ def test_a_damaged_file_of_an_older_version_costs_only_its_own_trials(damage):
     assert store.status(folder).counts["done"] == 6 and store.status(folder).problems == ()
 
 
-@pytest.mark.parametrize("key", ["run", "label", "task", "trials", "provenance"])
-def test_a_record_that_lacks_a_part_is_named_even_with_a_right_checksum(key):
-    folder = made.filled("a", [made.rope()])
-    made.edit(folder, lambda said: said.pop(key))
-    stored = store.read_records(folder)
-    assert stored.records == () and repr(key) in stored.problems[0]
-
-
+PARTS = "run", "label", "task", "trials", "provenance"
 WRONG = {
     "validation a list": lambda t: t.update(validation=[]),
     "validation of no size": lambda t: t.update(validation={"x": {}}),
@@ -129,12 +117,14 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-def test_a_trial_of_another_shape_is_named_even_with_a_right_checksum(wrong):
+@pytest.mark.parametrize("wrong", [*PARTS, *WRONG])
+def test_a_record_of_another_shape_is_named_even_with_a_right_checksum(wrong):
+    """It lacks a part, or one of its trials is another than there are."""
     folder = made.filled("a", [made.rope()])
-    made.edit(folder, lambda said: WRONG[wrong](said["trials"][0]))
+    made.edit(folder, lambda said: said.pop(wrong) if wrong in PARTS else WRONG[wrong](said["trials"][0]))
     stored = store.read_records(folder)
-    assert stored.records == () and stored.unreadable == 1 and "trials[0]" in stored.problems[0]
+    assert stored.records == () and stored.unreadable == 1
+    assert (repr(wrong) if wrong in PARTS else "trials[0]") in stored.problems[0]
 
 
 def test_a_record_without_validation_examples_is_an_older_one_and_is_read():

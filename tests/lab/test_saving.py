@@ -159,7 +159,7 @@ def test_a_log_that_cannot_be_written_ends_nothing(uninterrupted, tmp_path, monk
     monkeypatch.setattr(store, "log", refusing(10**6, None))
     watch = Watch()
     assert sweep(experiment(STAGED, BASE), tmp_path / "x", watch=watch) == 0
-    said = [said[1] for said in watch.heard if said[0] == "note" and "log" in said[1]]
+    said = [note for note in watch.notes() if "log" in note]
     assert said == ["The log cannot be written (the disk is full); training goes on without it."]
 
 

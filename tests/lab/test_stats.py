@@ -1,7 +1,5 @@
 """Every number against one worked out by hand or by SciPy, and the promises: no best seed, no test sizes."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -37,19 +35,10 @@ def test_from_six_runs_on_the_interval_is_the_exact_one_of_the_median():
     assert (statistics.summary(ten[:6]).low, statistics.summary(ten[:6]).high) == (0.0, 0.5)
 
 
-@pytest.mark.parametrize("n, rank", [(5, None), (6, 0), (8, 0), (9, 1), (10, 1), (12, 2), (20, 5), (30, 9)])
+@pytest.mark.parametrize("n, rank", [(5, None), (6, 0), (7, 0), (8, 0), (9, 1), (11, 1), (12, 2), (20, 5), (30, 9)])
 def test_ranks_are_those_of_the_tables(n, rank):
     """Conover, Practical Nonparametric Statistics, the sign interval at 95 %; here counted from 0."""
     assert statistics._rank(n) == rank
-
-
-@pytest.mark.parametrize("n", [6, 7, 10, 11])
-def test_the_interval_covers_what_it_claims(n):
-    rng = np.random.default_rng(0)
-    draws = np.sort(rng.exponential(size=(20000, n)), axis=1)
-    rank = statistics._rank(n)
-    covered = np.mean((draws[:, rank] <= math.log(2)) & (math.log(2) <= draws[:, n - 1 - rank]))
-    assert 0.945 < covered < 0.99, covered
 
 
 @given(values)
@@ -214,6 +203,8 @@ def test_tasks_of_one_seed_are_no_pairs_of_their_own():
 def test_a_comparison_of_nothing_is_refused():
     with pytest.raises(ValueError, match="'a' is compared with itself; give two of a, b"):
         statistics.compare(pair([0.5], [0.5]), "a", "a")
+    with pytest.raises(ValueError, match="'c' is not in these results; they hold a, b"):
+        statistics.compare(pair([0.5], [0.5]), "a", "c")
     with pytest.raises(ValueError, match="measured at size 7; their sizes are 16, 24, 32"):
         statistics.compare(pair([0.5], [0.5]), "a", "b", size=7)
     apart = results(made.rope((0,)), made.rope((1,), label="alibi", family="linear"))
@@ -239,11 +230,6 @@ def test_equal_schemes_are_even():
 
 def test_seeds_that_only_one_scheme_ran_make_no_pair():
     assert [seed for seed, *_ in statistics.compare(pair([0.5, 0.6, 0.7], [0.1]), "a", "b")[0].pairs] == [0]
-
-
-def test_an_unknown_scheme_is_refused_by_name():
-    with pytest.raises(ValueError, match="'c' is not in these results; they hold a, b"):
-        statistics.compare(pair([0.5], [0.5]), "a", "c")
 
 
 def test_the_best_floor_is_the_one_highest_on_average():

@@ -19,7 +19,6 @@ from posenc.lab.run import sweep as sweeping
 from posenc.lab.run.sweep import plan_experiment, rehearse, sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
-from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.train.device import describe
 
@@ -48,6 +47,9 @@ class Watch:
     def labels(self):
         return [said[1] for said in self.heard if said[0] == "group"]
 
+    def notes(self):
+        return [said[1] for said in self.heard if said[0] == "note"]
+
 
 def trials(folder):
     return {t.id: t for r in store.read_records(folder).records for t in r.trials}
@@ -75,17 +77,14 @@ def test_the_same_command_again_does_nothing(whole):
     assert watch.labels() == [] and before == {p: p.stat().st_mtime_ns for p in (whole / "records").iterdir()}
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 75), pytest.param(signal.SIGINT, 130, marks=pytest.mark.nightly)]
-)
-def test_a_signal_ends_after_the_segment_and_the_rest_resumes_to_the_same_table(whole, tmp_path, number, code):
+def test_a_signal_ends_after_the_segment_and_the_rest_resumes_to_the_same_table(whole, tmp_path):
     folder, sent = tmp_path / "cut", []
 
     def stop(label, steps, total, loss):
         if label.startswith("nope") and not sent:
-            sent.append(os.kill(os.getpid(), number))
+            sent.append(os.kill(os.getpid(), signal.SIGTERM))
 
-    assert sweep(experiment(), folder, watch=Watch(stop)) == code
+    assert sweep(experiment(), folder, watch=Watch(stop)) == 75
     assert len(trials(folder)) == 2, "the group that was finished is recorded, the one cut short is not"
     resumed = Watch()
     assert sweep(experiment(), folder, watch=resumed) == 0
@@ -245,9 +244,7 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
     watch = Watch()
     assert sweep(experiment(), folder, watch=watch) == 0
     assert watch.labels() == [] and store.status(folder).counts["done"] == 4
-    assert [said for said in watch.heard if said[0] == "note"] == [
-        ("note", "Waiting for 2 groups that other workers run.")
-    ]
+    assert watch.notes() == ["Waiting for 2 groups that other workers run."]
 
 
 @pytest.mark.ci
@@ -262,26 +259,6 @@ def test_a_signal_ends_the_wait_for_another_worker(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "write_plan", lambda *_: None)
     next((tmp_path / "x" / "records").iterdir()).unlink()
     assert sweep(experiment(steps=0), tmp_path / "x", watch=Watch()) == 75
-
-
-def test_damaged_parameters_are_never_given_back(whole, tmp_path):
-    folder = tmp_path / "damaged"
-    shutil.copytree(whole, folder)
-    trial = checkpoints.kept(folder)[0]
-    files = [p for p in (folder / "params" / trial).rglob("*") if p.is_file() and p.name != checkpoints.MANIFEST]
-    for path in files:
-        if not path.stat().st_size:
-            continue
-        content = path.read_bytes()
-        path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
-        with pytest.raises(ValueError, match="damaged"):
-            checkpoints.restore(folder, trial)
-        path.write_bytes(content)
-    files[0].unlink()
-    with pytest.raises(ValueError, match="damaged"):
-        checkpoints.restore(folder, trial)
-    with pytest.raises(ValueError, match="train with --keep"):
-        checkpoints.restore(folder, "f" * 64)
 
 
 def test_a_trial_is_named_by_everything_that_decides_its_result():

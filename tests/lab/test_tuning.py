@@ -1,7 +1,5 @@
 """Seeds that choose a learning rate are not the seeds reported, whatever reads, stores or goes on with them."""
 
-import contextlib
-import io
 import json
 import shutil
 
@@ -20,7 +18,7 @@ from posenc.lab.spec.toml import from_toml, to_toml
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import TUNING, PlannedTrial, TrialRecord, read
 from tests.lab import made
-from tests.lab.retuned import RATES, SEEDS, TUNING_SEEDS, asked, tiny
+from tests.lab.retuned import RATES, SEEDS, TUNING_SEEDS, asked, said, tiny
 from tests.lab.test_sweep import Watch, break_rope
 
 # what is planned
@@ -79,19 +77,14 @@ def tuned(**schemes):
     return recs
 
 
-def check_reported(results):
+def test_the_tuning_seeds_choose_and_the_others_are_reported():
     """Only the reported seeds, at the rate that the others chose on validation examples."""
+    results = made.results("a", tuned())
     (cell,) = statistics.cells(results)
     assert cell.rate == 1e-2, "test examples chose"
     assert {seed for seeds in cell.seeds.values() for seed in seeds} == {*SEEDS}
     assert cell.values[32] == (0.52, 0.53, 0.54) and (cell.n, cell.tuning) == (3, TUNING_SEEDS)
     assert {row.seed for row in results.rows()} == {*SEEDS}
-
-
-def test_the_tuning_seeds_choose_and_the_others_are_reported():
-    results = made.results("a", tuned())
-    check_reported(results)
-    (cell,) = statistics.cells(results)
     assert (cell.rates, cell.counts) == (RATES, {"done": 7})
     assert {row.seed for row in results.tuning_rows()} == {*TUNING_SEEDS}
     assert len(results.trials()) == 7, "all are named as the source"
@@ -120,8 +113,8 @@ def test_a_rate_at_which_all_diverge_is_chosen_only_where_there_is_no_other():
     found = made.results("a", tuned(rope={1e-3: None, 1e-2: None}))
     (cell,) = statistics.cells(found)
     assert (cell.rate, cell.unstable, cell.n) == (1e-3, True, 0)
-    said = "1 scheme diverged in all tuning trials at every rate and is reported at the smallest: rope on copy."
-    assert said in table(found)
+    lost = "1 scheme diverged in all tuning trials at every rate and is reported at the smallest: rope on copy."
+    assert lost in table(found)
 
 
 def test_until_all_have_a_result_nothing_is_decided():
@@ -232,8 +225,8 @@ def test_a_tuning_trial_that_fails_holds_its_run_back(tmp_path, monkeypatch):
     break_rope(monkeypatch)
     folder, watch = tmp_path / "x", Watch()
     assert sweep(tiny(), folder, watch=watch) == 1
-    notes = [said[1] for said in watch.heard if said[0] == "note"]
-    assert any("tuning trials of the same run have no result: 3 trials to be reported." in note for note in notes)
+    held_back = "tuning trials of the same run have no result: 3 trials to be reported."
+    assert any(held_back in note for note in watch.notes())
     assert {label for label, *_, tuning in roles(folder) if not tuning} == {"nope"}
     assert not finished(folder) and standing(folder).undecided == 3
     monkeypatch.undo()
@@ -257,13 +250,8 @@ def test_a_bundle_keeps_roles_and_reads_alike(tuned_run, tmp_path):
 
 
 def test_the_command_line_says_what_it_will_do(tmp_path, monkeypatch):
-    from posenc.lab.cli import main
-
     monkeypatch.setenv("POSENC_RUNS", str(tmp_path))
     words = "sweep --grid scheme=rope task=even_pairs --set lr=1e-3,1e-2 tuning=0,1 seeds=2,3 steps=1 width=8 --name a"
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        assert main([*words.split(), "--dry-run"]) == 0
-    assert "Of each run, 4 trials choose the learning rate (2 rates, 2 seeds); 2 other seeds" in printed.getvalue()
-    assert "\n6 trials in" in printed.getvalue()
-    assert "Intervals and tests need 6 reported seeds" in printed.getvalue()
+    text = said(*words.split(), "--dry-run")
+    assert "Of each run, 4 trials choose the learning rate (2 rates, 2 seeds); 2 other seeds" in text
+    assert "\n6 trials in" in text and "Intervals and tests need 6 reported seeds" in text

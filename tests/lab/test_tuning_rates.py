@@ -16,19 +16,11 @@ from posenc.lab.run import sweep as sweeping
 from posenc.lab.run import tuning
 from posenc.lab.run.sweep import rehearse
 from posenc.lab.store import folder as store
-from tests.lab.retuned import HIGH, LOW, MIDDLE, asked, at, cell, cluster, recording, reported, said, sweep, workers
+from tests.lab.retuned import HIGH, LOW, MIDDLE, asked, at, cell, cluster, reported, said, sweep, workers
+from tests.lab.retuned import folder as folder  # fixtures
+from tests.lab.retuned import recorder as recorder
 
 SETTINGS = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=2 sizes=4,8 rows=8 segment=1"
-
-
-@pytest.fixture(autouse=True)
-def recorder(monkeypatch, tmp_path):
-    return recording(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "a"
 
 
 @pytest.fixture
@@ -71,11 +63,8 @@ def test_the_command_line_refuses_another_choice_with_exit_code_2(folder, capsys
     sweep(folder, lr=(LOW, HIGH))
     words = "sweep --grid scheme=rope task=even_pairs --set " + SETTINGS + " lr=1e-3,3e-3 tuning=0,1 seeds=2,3 --name a"
     assert main(words.split()) == 2
-    assert (
-        capsys.readouterr()
-        .err.splitlines()[-1]
-        .endswith("not among 0.001, 0.003 (tuning seeds 0, 1); use a new --name.")
-    )
+    refusal = capsys.readouterr().err.splitlines()[-1]
+    assert refusal.endswith("not among 0.001, 0.003 (tuning seeds 0, 1); use a new --name.")
 
 
 def test_a_tuning_trial_that_fails_says_what_to_do(folder, recorder):

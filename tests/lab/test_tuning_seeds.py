@@ -8,18 +8,10 @@ from posenc.lab.results.standing import finished, standing
 from posenc.lab.run import sweep as sweeping
 from posenc.lab.run.sweep import rehearse
 from posenc.lab.store import folder as store
-from tests.lab.retuned import HIGH, MIDDLE, asked, at, cluster, recording, reported, sweep, workers
+from tests.lab.retuned import HIGH, MIDDLE, asked, at, cluster, reported, sweep, workers
+from tests.lab.retuned import folder as folder  # fixtures
+from tests.lab.retuned import recorder as recorder
 from tests.lab.test_sweep import Watch
-
-
-@pytest.fixture(autouse=True)
-def recorder(monkeypatch, tmp_path):
-    return recording(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "a"
 
 
 @pytest.mark.parametrize("engine", [workers, cluster])

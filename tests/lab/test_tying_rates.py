@@ -97,7 +97,7 @@ def test_older_records_tie_on_the_test_examples_of_the_sizes_trained_on():
 # what is reported
 
 
-def check_reported():
+def test_a_seed_at_several_rates_is_one_run():
     """Six seeds at three rates are six, each at the median of its three runs."""
     found = cell(runs())
     assert (found.n, found.seeds[24], found.counts) == (6, tuple(range(6)), {"done": 18})
@@ -105,10 +105,6 @@ def check_reported():
     assert found.means((24, 32)) == pytest.approx({s: 0.6 + s / 200 for s in range(6)})
     one = statistics.summary(found.values[24])
     assert (one.n, one.kind) == (6, statistics.INTERVAL) and (one.low, one.high) == pytest.approx((0.6, 0.65))
-
-
-def test_a_seed_at_several_rates_is_one_run():
-    check_reported()
 
 
 def test_means_over_sizes_are_of_runs_and_not_of_medians():

@@ -53,6 +53,7 @@ def test_every_cell_has_a_row_of_what_it_rests_on():
 
 
 def test_cells_are_blue_by_their_excess_grey_where_not_learned_and_a_dash_where_not_run():
+    from matplotlib.colors import to_rgb
     from matplotlib.figure import Figure
 
     axes = Figure().subplots()
@@ -61,12 +62,6 @@ def test_cells_are_blue_by_their_excess_grey_where_not_learned_and_a_dash_where_
     assert shades[0, 0] == pytest.approx(column().excess("rope")) and (shades.flat[1:] == -1).all()
     texts = {tuple(t.get_position()): t.get_text() for t in axes.texts if type(t).__name__ == "Text"}
     assert [texts[0, row] for row in range(4)] == [".60", ".70", "–", ".20"] and texts[1, 0] == ".10"
-    grey = [c for c in axes.collections if tuple(c.get_facecolor()[0][:3]) == pytest.approx(rgb(style.FAINT))]
+    grey = [c for c in axes.collections if tuple(c.get_facecolor()[0][:3]) == pytest.approx(to_rgb(style.FAINT))]
     assert len(grey) == 2, "alibi as a decoder, rope as an encoder"
     assert [label.get_text() for label in axes.get_yticklabels()] == [*SCHEMES, "best floor"]
-
-
-def rgb(colour):
-    from matplotlib.colors import to_rgb
-
-    return to_rgb(colour)

