@@ -12,14 +12,10 @@ from posenc.core.distances import Distances
 from posenc.core.masks import Window
 from posenc.core.scheme import SCHEMES
 from tests.golden.through import scores
+from tests.test_coordinates import KEY, given
 
-KEY = jax.random.key(0)
 NONE = {"layer": {}, "heads": {}}
 DRAWN = "random_sorted(64, over='distances')"
-
-
-def given(size, length=None):
-    return {"index": np.arange(size, dtype=np.int32), "length": size if length is None else length}
 
 
 def draw(text, size=8, length=None, key=KEY, **how):
@@ -183,12 +179,9 @@ def test_drawn_distances_serve_neither_a_cache_nor_two_sequences():
     alibi, dims = posenc.parse("alibi"), posenc.Dims(8, 2, 4, 6)
     q, k, v = (a.astype(np.float32) for a in tokens(1, 3, 2, 4))
     cache = posenc.Cache.empty(alibi, NONE, dims, batch=1, capacity=6, dtype=jnp.float32)
-    with pytest.raises(ValueError, match="serve one whole sequence"):
-        posenc.attend(alibi, NONE, q, k, v, positions=draw(DRAWN, 3), cache=cache)
-    with pytest.raises(ValueError, match="serve one whole sequence"):
-        posenc.attend(alibi, NONE, q[:, :2], k, v, positions=draw(DRAWN, 2), key_positions=draw(DRAWN, 3))
-    with pytest.raises(ValueError, match="serve one whole sequence"):
-        posenc.attend(alibi, NONE, q, k, v, positions=draw(DRAWN, 3), query_start=0)
+    for queries, more in ((3, {"cache": cache}), (2, {"key_positions": draw(DRAWN, 3)}), (3, {"query_start": 0})):
+        with pytest.raises(ValueError, match="serve one whole sequence"):
+            posenc.attend(alibi, NONE, q[:, :queries], k, v, positions=draw(DRAWN, queries), **more)
 
 
 @pytest.mark.parametrize("setting", ["both_sides=True", "version='as_released'"])
