@@ -55,11 +55,11 @@ def left(tmp_path):
 def refuse(posenc, left):
     """`refuse("run", "--scheme", "ropee")` is the one sentence of a command that ends with 2 and writes nothing."""
 
-    def refused(*words: str) -> str:
+    def sentence(*words: str) -> str:
         before, said = left(), posenc(*words)
         assert (said.code, said.out) == (2, "") and left() == before, said
         assert len(said.err.strip().splitlines()) == 1, said.err
         assert "Traceback" not in said.err and "posenc failed" not in said.err, said.err
         return said.err
 
-    return refused
+    return sentence

@@ -287,6 +287,8 @@ def test_explain_prints_the_penalty_of_alibi_and_draws_it(posenc, left):
     said = posenc("explain", "alibi", "--len", "3", "-o", "alibi.png")
     assert said.code == 0 and "-0.50  -0.25   0.00" in said.out and "── alibi ──" in said.out
     assert left() == ["alibi.png"]
+    views = json.loads(posenc("explain", "alibi", "--len", "3", "--json").out)
+    assert views[0]["matrix"][2] == pytest.approx([-0.5, -0.25, 0])
 
 
 @pytest.mark.ci
@@ -296,11 +298,6 @@ def test_explain_draws_a_path_for_each_distinct_layer_with_what_reads_content_be
     assert path("repo").startswith("token  ── position computed from content ── repo ─►")
     whole = induced.diagram("[alibi, alibi @ offset(3), repo]")
     assert whole == "\n\n".join(map(path, ("alibi", "repo")))
-
-
-def test_explain_gives_its_matrices_as_json(posenc):
-    views = json.loads(posenc("explain", "alibi", "--len", "3", "--json").out)
-    assert views[0]["matrix"][2] == pytest.approx([-0.5, -0.25, 0])
 
 
 def test_describe_tells_where_it_enters_and_what_it_costs(posenc):

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from posenc.lab.cli import main
 from posenc.lab.cli.watch import Bar, Watch, watching
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.run import Plan, Run
@@ -344,11 +343,3 @@ def test_progress_counts_the_trials_of_all_workers(capsys, now):
     assert lines[2] == "rope: done after 1 min 00 s; 6 of 12 trials; about 1 min 00 s left"
     assert lines[4] == "alibi: taken by another worker while this one was silent; stopped here"
     assert lines[5].startswith("t5: done by another worker after 0 s; 8 of 12 trials")
-
-
-def test_a_second_interrupt_while_printing_stays_quiet(posenc, monkeypatch):
-    def stop():
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("posenc.lab.cli._help", stop)
-    assert main([]) == 130
