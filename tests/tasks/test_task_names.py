@@ -1,8 +1,6 @@
 """A text names a task and a task names itself; whatever is wrong is one sentence before anything is traced."""
 
 import dataclasses
-import doctest
-import importlib
 
 import jax
 import jax.numpy as jnp
@@ -177,12 +175,6 @@ def test_a_task_is_final_and_its_name_is_its_own():
     with pytest.raises(TypeError, match="must define layout, alphabet and sizes; it lacks alphabet and sizes"):
         type("Other", (Task,), {"layout": Layout.LM}, name=None)
     assert tasks.names() == sorted(set(tasks.names()))
-
-
-@pytest.mark.parametrize("module", ["posenc.lab.tasks", "posenc.lab.tasks.floors"])
-def test_the_examples_in_the_text_run(module):
-    found = doctest.testmod(importlib.import_module(module))
-    assert found.attempted and not found.failed
 
 
 def test_no_setting_has_the_name_of_a_method():
