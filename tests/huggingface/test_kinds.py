@@ -24,7 +24,6 @@ def typed(kind, **settings):
 
 
 HUGE = 10**400
-# fmt: off
 GUESSED = {
     "text for false": (
         typed("falcon", alibi="false", hidden_size=64, num_attention_heads=4),
@@ -73,7 +72,6 @@ GUESSED = {
     "a huge window": (typed("mistral", sliding_window=10**30), "sliding_window is 10+; it must be a whole number"),
     "buckets of text": (typed("t5", relative_attention_num_buckets="32"), "relative_attention_num_buckets is '32'"),
 }
-# fmt: on
 
 
 @pytest.mark.parametrize("name", GUESSED)
@@ -90,27 +88,7 @@ def test_what_released_configs_have_is_read():
     assert spec(from_hf(scaled(**LONG))).startswith("longrope(")
 
 
-ODD = [
-    None,
-    True,
-    False,
-    0,
-    -1,
-    3,
-    10**400,
-    1.5,
-    -2.5,
-    math.nan,
-    math.inf,
-    "",
-    "false",
-    "x",
-    [],
-    [1],
-    ["x"],
-    {},
-    {"a": 1},
-]
+ODD = [None, True, False, 0, -1, 3, HUGE, 1.5, -2.5, math.nan, math.inf, "", "false", "x", [], [1], ["x"], {}, {"a": 1}]
 """What JSON may hold in the place of anything."""
 
 
@@ -124,9 +102,8 @@ def test_any_value_under_any_name_is_read_or_refused_in_one_sentence(seed):
         inside = {name: draw.choice(ODD) for name in draw.sample(names, 2)}
         inside |= {"rope_type": draw.choice(["default", "linear", "yarn", "longrope", "llama3", "dynamic", "x"])}
         for name in draw.sample(names, draw.choice([1, 2, 3])):
-            config[name] = (
-                draw.choice([*ODD, inside]) if name in ("rope_scaling", "rope_parameters") else draw.choice(ODD)
-            )
+            rotary = name in ("rope_scaling", "rope_parameters")
+            config[name] = draw.choice([*ODD, inside] if rotary else ODD)
         if draw.random() < 0.5:
             config["rope_scaling"] = inside
         try:
@@ -134,7 +111,5 @@ def test_any_value_under_any_name_is_read_or_refused_in_one_sentence(seed):
         except (ValueError, TypeError) as refusal:
             sentence = str(refusal)
             assert type(refusal) is ValueError and sentence.endswith(".") and "\n" not in sentence, (config, refusal)
-            assert len(sentence) < 500 and "object" not in sentence and "not supported" not in sentence, (
-                config,
-                refusal,
-            )
+            vague = len(sentence) >= 500 or "object" in sentence or "not supported" in sentence
+            assert not vague, (config, refusal)

@@ -22,7 +22,7 @@ def rope(**settings):
     return LLAMA | {"rope_parameters": settings}
 
 
-def typed(kind, **settings):
+def config_of(kind, **settings):
     return {"model_type": kind} | settings
 
 
@@ -126,23 +126,25 @@ def test_the_installed_transformers_says_the_same(case):
         (rope(rope_type="proportional", partial_rotary_factor=0.25), "rope(p=0.25)"),
         (rope(rope_type="proportional", partial_rotary_factor=0.5, factor=4.0), "rope(p=0.5) @ scale(factor=4.0)"),
         (LLAMA | {"rope_theta": 1e4, "partial_rotary_factor": 0.5}, "rope"),
-        (typed("phi", rope_theta=1e4, partial_rotary_factor=0.5), "rope(fraction=0.5)"),
-        (typed("gptj", n_embd=4096, n_head=16, rotary_dim=64), "rope(layout='interleaved', fraction=0.25)"),
-        (typed("gptj", head_dim=256), "rope(layout='interleaved', fraction=0.25)"),
-        (typed("cohere", rope_theta=8e6), "rope(base=8000000.0, layout='interleaved')"),
-        (typed("stablelm", rope_theta=1e4), "rope(fraction=0.25)"),
-        (typed("stablelm", rope_theta=1e4, partial_rotary_factor=1.0), "rope"),
-        (typed("qwen2", rope_theta=1e4, sliding_window=8, max_window_layers=0), "rope"),
-        (typed("llama4_text", rope_theta=5e5, no_rope_layers=[0]), "llama4"),
-        (typed("llama", rope_theta=1e4, text_config={}), "rope"),
-        (typed("bloom", n_head=8), "alibi"),
-        (typed("mpt", attn_config={"alibi": True}), "alibi"),
-        (typed("falcon", alibi=True, hidden_size=128, n_head=2), "alibi(factor=0.125)"),
-        (typed("falcon", alibi=False, rope_theta=1e4), "rope"),
-        (typed("t5", relative_attention_num_buckets=16), "t5(buckets=16)"),
-        (typed("gpt2", n_positions=1024), "learned"),
+        (config_of("phi", rope_theta=1e4, partial_rotary_factor=0.5), "rope(fraction=0.5)"),
+        (config_of("gptj", n_embd=4096, n_head=16, rotary_dim=64), "rope(layout='interleaved', fraction=0.25)"),
+        (config_of("gptj", head_dim=256), "rope(layout='interleaved', fraction=0.25)"),
+        (config_of("cohere", rope_theta=8e6), "rope(base=8000000.0, layout='interleaved')"),
+        (config_of("stablelm", rope_theta=1e4), "rope(fraction=0.25)"),
+        (config_of("stablelm", rope_theta=1e4, partial_rotary_factor=1.0), "rope"),
+        (config_of("qwen2", rope_theta=1e4, sliding_window=8, max_window_layers=0), "rope"),
+        (config_of("llama4_text", rope_theta=5e5, no_rope_layers=[0]), "llama4"),
+        (config_of("llama", rope_theta=1e4, text_config={}), "rope"),
+        (config_of("bloom", n_head=8), "alibi"),
+        (config_of("mpt", attn_config={"alibi": True}), "alibi"),
+        (config_of("falcon", alibi=True, hidden_size=128, n_head=2), "alibi(factor=0.125)"),
+        (config_of("falcon", alibi=False, rope_theta=1e4), "rope"),
+        (config_of("t5", relative_attention_num_buckets=16), "t5(buckets=16)"),
+        (config_of("gpt2", n_positions=1024), "learned"),
         (
-            typed("gemma3", text_config={"rope_theta": 1e4, "sliding_window": None, "layer_types": ["full_attention"]}),
+            config_of(
+                "gemma3", text_config={"rope_theta": 1e4, "sliding_window": None, "layer_types": ["full_attention"]}
+            ),
             "rope",
         ),
     ],
@@ -154,7 +156,7 @@ def test_a_config_is_this_scheme(config, text):
 def test_layers_that_differ_are_a_pattern_of_the_shortest_period():
     sets = {"full_attention": {"rope_type": "linear", "factor": 8.0}, "sliding_attention": {"rope_type": "default"}}
     types = ["sliding_attention"] * 5 + ["full_attention"]
-    gemma = typed("gemma3_text", layer_types=types * 4, sliding_window=512, rope_parameters=sets)
+    gemma = config_of("gemma3_text", layer_types=types * 4, sliding_window=512, rope_parameters=sets)
     assert posenc.spec(from_hf(gemma)) == f"[{'rope + window(512), ' * 5}pi(factor=8.0, base=1000000.0)]"
     odd = gemma | {"layer_types": (types * 5)[:26]}
     assert len(from_hf(odd).layers) == 26, "26 layers are no multiple of six"
@@ -163,13 +165,13 @@ def test_layers_that_differ_are_a_pattern_of_the_shortest_period():
 
 def test_layers_that_turn_nothing():
     """SmolLM3 by a list or an interval, Cohere 2 by its window, Llama 4 with a temperature."""
-    smol = typed("smollm3", num_hidden_layers=8, rope_theta=2e6)
+    smol = config_of("smollm3", num_hidden_layers=8, rope_theta=2e6)
     assert posenc.spec(from_hf(smol)) == f"[{'rope(base=2000000.0), ' * 3}nope]"
     assert posenc.spec(from_hf(smol | {"no_rope_layers": [1, 0] * 4})) == "[rope(base=2000000.0), nope]"
-    cohere = typed("cohere2", num_hidden_layers=4, sliding_window=8, rope_theta=5e4)
+    cohere = config_of("cohere2", num_hidden_layers=4, sliding_window=8, rope_theta=5e4)
     turned = "rope(base=50000.0, layout='interleaved') + window(8), "
     assert posenc.spec(from_hf(cohere)) == f"[{turned * 3}nope]"
-    llama = typed("llama4_text", num_hidden_layers=4, layer_types=["full_attention"] * 4)
+    llama = config_of("llama4_text", num_hidden_layers=4, layer_types=["full_attention"] * 4)
     llama |= {"rope_theta": 5e5, "floor_scale": 4096, "attn_temperature_tuning": True}
     assert posenc.spec(from_hf(llama)).endswith("llama4(floor=4096)]")
 
@@ -194,67 +196,79 @@ def test_phi_3_said_su_before_it_said_longrope():
         (rope(rope_type="linear", factor=0.5), "it must be at least 1"),
         (rope(rope_type="llama3", factor=8.0), "lack low_freq_factor"),
         (rope(rope_type="longrope", factor=8.0), "lack long_factor"),
-        (typed("llama", rope_parameters={"rope_type": "yarn", "factor": 4.0}), "lack original_max_position_embeddings"),
         (
-            typed("llama", rope_parameters={"rope_type": "dynamic", "factor": 4.0}),
+            config_of("llama", rope_parameters={"rope_type": "yarn", "factor": 4.0}),
+            "lack original_max_position_embeddings",
+        ),
+        (
+            config_of("llama", rope_parameters={"rope_type": "dynamic", "factor": 4.0}),
             "'dynamic' needs max_position_embeddings, which this config lacks",
         ),
-        (typed("bert", position_embedding_type="relative_key"), "posenc reads 'absolute' only"),
-        (typed("deepseek_v3", rope_theta=1e4, qk_rope_head_dim=64), "separately projected part of each head"),
-        (typed("qwen2", rope_theta=1e4, layer_types=["chunked_attention"]), "'chunked_attention' are not supported"),
-        (typed("qwen2", rope_theta=1e4, layer_types=["sliding_attention"]), "sliding_window is None"),
-        (typed("smollm3", rope_theta=1e4, num_hidden_layers=3, no_rope_layers=[1, 0]), "2 entries for 3 layers"),
+        (config_of("bert", position_embedding_type="relative_key"), "posenc reads 'absolute' only"),
+        (config_of("deepseek_v3", rope_theta=1e4, qk_rope_head_dim=64), "separately projected part of each head"),
         (
-            typed("llama", rope_parameters={"sliding_attention": {"rope_theta": 1e4}}),
+            config_of("qwen2", rope_theta=1e4, layer_types=["chunked_attention"]),
+            "'chunked_attention' are not supported",
+        ),
+        (config_of("qwen2", rope_theta=1e4, layer_types=["sliding_attention"]), "sliding_window is None"),
+        (config_of("smollm3", rope_theta=1e4, num_hidden_layers=3, no_rope_layers=[1, 0]), "2 entries for 3 layers"),
+        (
+            config_of("llama", rope_parameters={"sliding_attention": {"rope_theta": 1e4}}),
             "by the type of layer, but the code of this model type has one set for all",
         ),
-        (typed("llama", rope_scaling="linear"), "rope_scaling is 'linear'; it must be a dict"),
-        (typed("llama", rope_scaling={"rope_type": None}), "The rope_type None is not known; posenc reads default"),
+        (config_of("llama", rope_scaling="linear"), "rope_scaling is 'linear'; it must be a dict"),
+        (config_of("llama", rope_scaling={"rope_type": None}), "The rope_type None is not known; posenc reads default"),
         (
-            typed("llama", rope_parameters={"full_attention": 3}),
+            config_of("llama", rope_parameters={"full_attention": 3}),
             "The rotary settings of a type of layer are 3; they must be a dict, or None",
         ),
-        (typed("gptj", rotary_dim=64), "rotary_dim is 64, but this config lacks the size of a head; give head_dim"),
-        (typed("gptj"), "give head_dim"),
-        (typed("falcon", alibi=True), "slopes depend on the size of a head.*give head_dim"),
-        (typed("llama4_text", rope_theta=5e5, num_hidden_layers=2), "'chunked_attention' are not supported"),
-        (typed("qwen2", rope_theta=1e4, num_hidden_layers=3, layer_types=["full_attention"]), "1 entries for 3 layers"),
-        (typed("gpt_oss", sliding_window=None), "sliding_window is None"),
-        (typed("gpt_oss", rope_theta=1e4), "rope_theta alone does not say"),
+        (config_of("gptj", rotary_dim=64), "rotary_dim is 64, but this config lacks the size of a head; give head_dim"),
+        (config_of("gptj"), "give head_dim"),
+        (config_of("falcon", alibi=True), "slopes depend on the size of a head.*give head_dim"),
+        (config_of("llama4_text", rope_theta=5e5, num_hidden_layers=2), "'chunked_attention' are not supported"),
         (
-            typed("qwen2", rope_theta=1e4, layer_types=["sliding_attention"], sliding_window=8),
+            config_of("qwen2", rope_theta=1e4, num_hidden_layers=3, layer_types=["full_attention"]),
+            "1 entries for 3 layers",
+        ),
+        (config_of("gpt_oss", sliding_window=None), "sliding_window is None"),
+        (config_of("gpt_oss", rope_theta=1e4), "rope_theta alone does not say"),
+        (
+            config_of("qwen2", rope_theta=1e4, layer_types=["sliding_attention"], sliding_window=8),
             "sliding_window is None; it must be a number of keys, and use_sliding_window must be true",
         ),
         (
-            typed("exaone4", rope_theta=1e4, sliding_window_pattern="LXXG"),
+            config_of("exaone4", rope_theta=1e4, sliding_window_pattern="LXXG"),
             "The period of the layers that differ is 'LXXG'",
         ),
         # R-32: what is given as 0 is not what is left out
-        (typed("llama", rope_theta=0), "base of 'rope' is 0"),
+        (config_of("llama", rope_theta=0), "base of 'rope' is 0"),
         (
-            typed("llama", rope_parameters={"rope_type": "default", "rope_theta": 0}, rope_theta=1e4),
+            config_of("llama", rope_parameters={"rope_type": "default", "rope_theta": 0}, rope_theta=1e4),
             "base of 'rope' is 0",
         ),
-        (typed("gpt_neox", rotary_emb_base=0), "base of 'rope' is 0"),
-        (typed("phi", rope_theta=1e4, partial_rotary_factor=0), "'fraction' of 'rope' is 0"),
-        (typed("phi", rope_theta=1e4, head_dim=8, partial_rotary_factor=0), "'fraction' of 'rope' is 0"),
-        (typed("gptj", rotary_dim=0, head_dim=64), "rotary_dim is 0"),
+        (config_of("gpt_neox", rotary_emb_base=0), "base of 'rope' is 0"),
+        (config_of("phi", rope_theta=1e4, partial_rotary_factor=0), "'fraction' of 'rope' is 0"),
+        (config_of("phi", rope_theta=1e4, head_dim=8, partial_rotary_factor=0), "'fraction' of 'rope' is 0"),
+        (config_of("gptj", rotary_dim=0, head_dim=64), "rotary_dim is 0"),
         (
-            typed("gptj", rotary_dim=32, n_embd=64, n_head=4),
+            config_of("gptj", rotary_dim=32, n_embd=64, n_head=4),
             "rotary_dim is 32, but a head of this config has 16 features; give one of 2 to 16, or head_dim",
         ),
-        (typed("gpt_neox", rotary_pct=2.0), "turns 2.0 of each head, by partial_rotary_factor"),
+        (config_of("gpt_neox", rotary_pct=2.0), "turns 2.0 of each head, by partial_rotary_factor"),
         (
-            typed("llama", rope_parameters=YARN | {"original_max_position_embeddings": 0}),
+            config_of("llama", rope_parameters=YARN | {"original_max_position_embeddings": 0}),
             "original_max_position_embeddings is 0",
         ),
         (
-            typed("llama", rope_parameters=YARN, original_max_position_embeddings=0, max_position_embeddings=8),
+            config_of("llama", rope_parameters=YARN, original_max_position_embeddings=0, max_position_embeddings=8),
             "original_max_position_embeddings is 0",
         ),
-        (typed("llama", rope_parameters={"rope_type": "yarn", "factor": 0}, max_position_embeddings=8), "'yarn' is 0"),
         (
-            typed(
+            config_of("llama", rope_parameters={"rope_type": "yarn", "factor": 0}, max_position_embeddings=8),
+            "'yarn' is 0",
+        ),
+        (
+            config_of(
                 "llama",
                 rope_parameters={"rope_type": "yarn", "original_max_position_embeddings": 0},
                 max_position_embeddings=8,
@@ -266,12 +280,12 @@ def test_phi_3_said_su_before_it_said_longrope():
             "'factor' of 'longrope' is 0",
         ),
         (
-            typed("mistral", rope_theta=1e4, sliding_window=0),
+            config_of("mistral", rope_theta=1e4, sliding_window=0),
             "window takes a whole number of keys of at least 1, not 0",
         ),
-        (typed("llama", rope_theta=1e4, num_hidden_layers=0), "num_hidden_layers is 0"),
-        (typed("llama", rope_theta=1e4, head_dim=0), "head_dim is 0"),
-        (typed("smollm3", rope_theta=1e4, no_rope_layer_interval=0), "The period of the layers that differ is 0"),
+        (config_of("llama", rope_theta=1e4, num_hidden_layers=0), "num_hidden_layers is 0"),
+        (config_of("llama", rope_theta=1e4, head_dim=0), "head_dim is 0"),
+        (config_of("smollm3", rope_theta=1e4, no_rope_layer_interval=0), "The period of the layers that differ is 0"),
     ],
 )
 def test_a_config_that_has_no_scheme_is_refused(config, why):
