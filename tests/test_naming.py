@@ -182,11 +182,11 @@ def test_names_are_those_of_schemes_or_of_coordinates():
         posenc.names("tasks")
 
 
-@pytest.mark.parametrize("thing", [None, 3, object(), ["rope"]])
+@pytest.mark.parametrize("thing", [None, 3, b"rope", object(), ["rope"]])
 def test_what_is_no_text_and_no_scheme_is_refused(thing):
-    with pytest.raises(TypeError, match="expected"):
+    with pytest.raises(TypeError, match="A text was expected"):
         posenc.parse(thing)
-    with pytest.raises(TypeError, match="expected"):
+    with pytest.raises(TypeError, match="A scheme was expected"):
         posenc.spec(thing)
 
 
