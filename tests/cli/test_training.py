@@ -203,7 +203,7 @@ def test_the_table_at_the_end_is_that_of_the_run(posenc, swept, command):
         trial["evaluations"] |= {n: c | {"beyond": 12, "beyond_scored": 100} for n, c in trial["evaluations"].items()}
     made.filled("quickstart", [one])
     said, table = posenc(*command), posenc("table", "quickstart").out.splitlines()
-    assert "Results: runs/quickstart" in said.out and "3 trials" in said.err
+    assert "Results: runs/quickstart; `posenc plot runs/quickstart` draws them." in said.out and " trials;" in said.err
     assert len(table) > 4 and [line for line in table if line not in said.out.splitlines()] == []
     assert any("0.12 [0.12–0.12]" in line for line in table) and "places beyond training" in " ".join(table)
 
