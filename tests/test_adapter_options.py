@@ -52,13 +52,9 @@ def test_decoding_with_scale_cap_and_sinks_is_the_full_forward(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_layer_multiplies_by_its_weights_as_it_is_told_to(kind):
-    scheme, layer, weights, position = made("alibi", kind, dims(), product=twice)
+    scheme, layer, weights, position = made("alibi", kind, dims(), product=lambda x, w: 2 * x @ w)
     doubled = [2 * w for w in weights]
     np.testing.assert_allclose(layer(tokens()), by_hand(scheme, layer.dims, doubled, position, tokens()), atol=2e-5)
-
-
-def twice(x, w):
-    return 2 * x @ w
 
 
 @pytest.mark.ci

@@ -47,9 +47,3 @@ def test_a_scheme_that_asdict_took_apart_is_refused_wherever_a_scheme_is_expecte
     ):
         with pytest.raises(TypeError, match="A scheme was expected, such as posenc.parse.*not {"):
             use(taken)
-
-
-def test_two_schemes_are_one_once_their_names_are_lost():
-    """Why it is a trap: a table or a cache of configs cannot tell them apart."""
-    one, other = (dataclasses.asdict(Config(16, posenc.parse(text))) for text in ("nope", "fox"))
-    assert one == other and Config(16, posenc.parse("nope")) != Config(16, posenc.parse("fox"))

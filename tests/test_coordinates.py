@@ -106,19 +106,6 @@ def test_an_offset_is_one_more_than_the_largest_in_evaluation_or_zero_if_told():
     np.testing.assert_array_equal(rows("offset(5, evaluate='zero')", train=False)[0], np.arange(6))
 
 
-@pytest.mark.ci
-def test_rope_does_not_notice_an_offset_and_sinusoids_do():
-    q, k, v = (np.random.default_rng(s).standard_normal((6, 2, 8)).astype(np.float32) for s in range(3))
-    params = {"layer": {}, "heads": {}}
-    offset = posenc.place(posenc.parse("rope @ offset(5000)"), KEY, given(6), train=True)
-    assert offset[0] > 0
-    moved = posenc.attend(posenc.parse("rope"), params, q, k, v, positions=offset)
-    np.testing.assert_allclose(moved, posenc.attend(posenc.parse("rope"), params, q, k, v), atol=2e-6)
-    x = np.zeros((6, 8), np.float32)
-    added = posenc.embed(posenc.parse("sinusoidal"), params, x, positions=offset)
-    assert np.abs(added - posenc.embed(posenc.parse("sinusoidal"), params, x)).max() > 0.1
-
-
 def test_scaled_positions_are_the_index_divided():
     np.testing.assert_allclose(rows("scale(4.0)")[0], np.arange(6) / 4)
 
@@ -139,9 +126,8 @@ def test_parts_placed_apart_are_attended_to_apart():
     ours = jax.jit(lambda q: posenc.attend(scheme, (none, none), q, k, v, positions=placed))(q)
     turned = [posenc.parse("rope").query({}, jnp.asarray(x[:, h]), placed[0])[0] for x in (q, k) for h in (0, 1)]
     q, k = (np.stack(turned[n : n + 2], 1) for n in (0, 2))
-    np.testing.assert_allclose(
-        ours, jax.jit(lambda q: posenc.attend(posenc.parse("alibi"), none, q, k, v))(q), atol=1e-6
-    )
+    alibi = jax.jit(lambda q: posenc.attend(posenc.parse("alibi"), none, q, k, v))(q)
+    np.testing.assert_allclose(ours, alibi, atol=1e-6)
 
 
 def test_the_window_of_a_placed_scheme_stays_outside():
@@ -192,6 +178,17 @@ def test_one_array_for_all_parts_is_refused_by_any_of_them_and_a_tuple_by_a_sche
         ("random_sorted(resample='never')", "'forward' or 'layer'"),
         ("random_sorted(2.5)", "a whole number"),
         ("offset(evaluate='largst')", "'largest' or 'zero'"),
+        ("random_float(0.0)", "above 0"),
+        ("random_float(trained=0)", "at least 1"),
+        ("augment(-1.0)", "The shift of augment is -1.0; it is at least 0"),
+        ("augment(factor=0.5)", "The factor of augment is 0.5; it is at least 1"),
+        ("augment(delta=0.0)", "above 0"),
+        ("skip(0)", "at least 1"),
+        ("group(0)", "at least 1"),
+        ("given('digit', shift=-1)", "at least 0"),
+        ("axes(shift=-1)", "at least 0"),
+        ("segments('inside', cap=0)", "at least 1"),
+        ("segments('which', cap=3)", "leave cap out"),
     ],
 )
 def test_settings_without_a_meaning_are_refused(text, why):

@@ -12,14 +12,10 @@ from posenc.core.distances import Distances
 from posenc.core.masks import Window
 from posenc.core.scheme import SCHEMES
 from tests.golden.through import scores
+from tests.test_coordinates import KEY, given
 
-KEY = jax.random.key(0)
 NONE = {"layer": {}, "heads": {}}
 DRAWN = "random_sorted(64, over='distances')"
-
-
-def given(size, length=None):
-    return {"index": np.arange(size, dtype=np.int32), "length": size if length is None else length}
 
 
 def draw(text, size=8, length=None, key=KEY, **how):
@@ -126,19 +122,6 @@ def test_each_sequence_may_have_distances_of_its_own_and_a_part_of_a_sum_too(x64
         np.testing.assert_allclose(ours[n], alone(q[n], k[n], v[n], own), atol=1e-12)
 
 
-@pytest.mark.parametrize("text", ["rope", "sinusoidal", "fire", "xpos", "nope + rope", "transformer_xl", "log_n"])
-def test_a_scheme_that_is_told_where_tokens_stand_is_refused(text):
-    dims = posenc.Dims(8, 2, 4, 6)
-    scheme = posenc.bind(posenc.parse(text), dims)
-    params, (q, k, v) = posenc.init(scheme, KEY, dims), tokens(6, 2, 4)
-    f32 = lambda a: a.astype(np.float32)  # noqa: E731
-    with pytest.raises(ValueError, match=r"uses absolute positions, .* use positions, or a scheme of distances"):
-        posenc.attend(scheme, params, f32(q), f32(k), f32(v), positions=draw(DRAWN, 6))
-    if text == "sinusoidal":
-        with pytest.raises(ValueError, match="'sinusoidal' uses absolute positions"):
-            posenc.embed(scheme, params, np.zeros((6, 8), np.float32), positions=draw(DRAWN, 6))
-
-
 SERVED = (
     "alibi convit cope dape dape_v2 deberta fox grape_a kerple log_cpb music_transformer nope path sandwich shaw"
     " stick_breaking t5 tapa transformer_xl"
@@ -169,10 +152,19 @@ def test_every_scheme_is_served_or_stopped_by_name(name, own):
             jax.eval_shape(serve)
 
 
-def test_heads_processed_for_another_library_are_refused_distances_by_the_same_sentence():
-    process = posenc.equinox.process_heads(posenc.parse("rope"), NONE, positions=draw(DRAWN, 6))
-    with pytest.raises(ValueError, match="'rope' uses absolute positions"):
-        process(*(a.astype(np.float32) for a in tokens(6, 2, 4)))
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("rope", lambda at, q: posenc.attend(posenc.parse("nope + rope"), (NONE, NONE), q, q, q, positions=at)),
+        ("sinusoidal", lambda at, q: posenc.embed(posenc.parse("sinusoidal"), NONE, q.reshape(6, 8), positions=at)),
+        ("rope", lambda at, q: posenc.equinox.process_heads(posenc.parse("rope"), NONE, positions=at)(q, q, q)),
+    ],
+    ids=["a sum", "the input", "heads processed for another library"],
+)
+def test_whatever_uses_positions_is_refused_distances_by_the_same_sentence(name, use):
+    q = np.ones((6, 2, 4), np.float32)
+    with pytest.raises(ValueError, match=f"'{name}' uses absolute positions, .* use positions, or a scheme of dist"):
+        use(draw(DRAWN, 6), q)
 
 
 def test_distances_answer_whether_they_have_an_attribute():
@@ -183,12 +175,9 @@ def test_drawn_distances_serve_neither_a_cache_nor_two_sequences():
     alibi, dims = posenc.parse("alibi"), posenc.Dims(8, 2, 4, 6)
     q, k, v = (a.astype(np.float32) for a in tokens(1, 3, 2, 4))
     cache = posenc.Cache.empty(alibi, NONE, dims, batch=1, capacity=6, dtype=jnp.float32)
-    with pytest.raises(ValueError, match="serve one whole sequence"):
-        posenc.attend(alibi, NONE, q, k, v, positions=draw(DRAWN, 3), cache=cache)
-    with pytest.raises(ValueError, match="serve one whole sequence"):
-        posenc.attend(alibi, NONE, q[:, :2], k, v, positions=draw(DRAWN, 2), key_positions=draw(DRAWN, 3))
-    with pytest.raises(ValueError, match="serve one whole sequence"):
-        posenc.attend(alibi, NONE, q, k, v, positions=draw(DRAWN, 3), query_start=0)
+    for queries, more in ((3, {"cache": cache}), (2, {"key_positions": draw(DRAWN, 3)}), (3, {"query_start": 0})):
+        with pytest.raises(ValueError, match="serve one whole sequence"):
+            posenc.attend(alibi, NONE, q[:, :queries], k, v, positions=draw(DRAWN, queries), **more)
 
 
 @pytest.mark.parametrize("setting", ["both_sides=True", "version='as_released'"])

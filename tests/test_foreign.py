@@ -53,22 +53,6 @@ def test_flax_s_attention_under_a_scheme_is_attend(kind, text):
     np.testing.assert_allclose(out, project(posenc.attend(scheme, params, *heads, **about)), atol=2e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_without_positions_it_is_the_library_s_own(kind):
-    make, run = KINDS[kind]
-    own = linen.dot_product_attention if kind == "linen" else nnx.dot_product_attention
-    ours = run(make(posenc.parse("nope"), mask="causal"))[0]
-    theirs = run(own, mask=linen.make_causal_mask(X[..., 0]))[0]
-    np.testing.assert_allclose(ours, theirs, atol=2e-6)
-
-
-@pytest.mark.ci
-def test_parameters_inside_the_hook_learn():
-    scheme, params = ready("t5")
-    out = lambda params: (in_nnx(posenc.nnx.attention_fn(scheme, params))[0] ** 2).sum()  # noqa: E731
-    assert jnp.any(jax.grad(out)(params)["heads"]["table"] != 0)
-
-
 def test_an_optimizer_of_nnx_trains_the_parameters_inside_the_hook():
     fn = posenc.nnx.attention_fn(*ready("rope + kerple"), sinks=jnp.zeros(H))
     layer = nnx.MultiHeadAttention(H, H * D, decode=False, attention_fn=fn, rngs=nnx.Rngs(0))

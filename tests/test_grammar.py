@@ -143,12 +143,6 @@ def test_a_text_of_any_depth_or_length_is_refused_without_a_crash():
     read("+".join(["rope"] * 100))
 
 
-@pytest.mark.parametrize("thing", [None, 3, b"rope", ["rope"]])
-def test_what_is_no_text_is_refused(thing):
-    with pytest.raises(TypeError, match="A text was expected"):
-        read(thing)
-
-
 def test_at_binds_tighter_than_plus_and_sums_are_flat():
     a, b, c = Call("a"), Call("b"), Call("c")
     assert read("a + b @ c") == Sum((a, Located(b, c)))

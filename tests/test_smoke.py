@@ -30,20 +30,9 @@ def test_every_scheme_attends_and_sees_no_future(name):
 def test_a_sweep_trains_and_is_tabulated(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("COLUMNS", raising=False)  # which folds tables, and workers of pytest-xdist may inherit
     monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
-    small = ("width=16", "depth=1", "heads=2", "batch=4", "length=8", "steps=4", "rows=8", "sizes=8,12")
-    asked = [
-        "sweep",
-        "--grid",
-        "scheme=rope",
-        "task=reverse_string",
-        "--set",
-        *small,
-        "--seeds",
-        "2",
-        "--name",
-        "smoke",
-    ]
-    assert main(asked) == 0
+    small = "width=16 depth=1 heads=2 batch=4 length=8 steps=4 rows=8 sizes=8,12"
+    words = f"sweep --grid scheme=rope task=reverse_string --set {small} --seeds 2 --name smoke"
+    assert main(words.split()) == 0
     found = capsys.readouterr().out
     assert "reverse_string  rope    2     2         0       0" in found
     assert main(["table", str(tmp_path / "runs" / "smoke")]) == 0

@@ -49,3 +49,17 @@ def runs(posenc):
 def left(tmp_path):
     """Every file that a command left behind, `left()`."""
     return lambda: sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
+
+
+@pytest.fixture
+def refuse(posenc, left):
+    """`refuse("run", "--scheme", "ropee")` is the one sentence of a command that ends with 2 and writes nothing."""
+
+    def sentence(*words: str) -> str:
+        before, said = left(), posenc(*words)
+        assert (said.code, said.out) == (2, "") and left() == before, said
+        assert len(said.err.strip().splitlines()) == 1, said.err
+        assert "Traceback" not in said.err and "posenc failed" not in said.err, said.err
+        return said.err
+
+    return sentence

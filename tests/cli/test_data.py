@@ -30,8 +30,9 @@ def tuned(posenc):
     return made.filled("mine", [rope, alibi])
 
 
-def check_rows(rows, results):
-    """A row for each trial and size, with every setting and knob of its record as a column."""
+def test_every_trial_and_size_is_a_row_with_every_setting(tuned):
+    results = load(tuned)
+    rows = frame.flat(results)
     assert len(rows) == len(results.rows()) + len(results.tuning_rows()) == 3 * 4 + 3 * 4 + 4 + 2
     assert len({tuple(row) for row in rows}) == 1 and len({(row["trial"], row["size"]) for row in rows}) == len(rows)
     for record in (*results.records, *results.tuning):
@@ -44,10 +45,6 @@ def check_rows(rows, results):
                 if trial.outcome == "done":
                     counts = trial.evaluations[row["size"]]
                     assert row["value"] == counts["correct"] / counts["total"] and row["final_loss"] == 0.5
-
-
-def test_every_trial_and_size_is_a_row_with_every_setting(tuned):
-    check_rows(frame.flat(load(tuned)), load(tuned))
 
 
 @pytest.mark.parametrize("library", [pytest.param(name, marks=needs[name]) for name in frame.LIBRARIES])
@@ -108,19 +105,18 @@ def test_a_column_of_texts_and_numbers_is_of_texts():
         (("--format", "tensorboard", "-o", "full"), "exists and is not empty"),
     ],
 )
-def test_a_format_is_refused_in_one_sentence(posenc, tuned, monkeypatch, words, why):
+def test_a_format_is_refused_in_one_sentence(refuse, tuned, monkeypatch, words, why):
     monkeypatch.setattr("posenc.lab.figures.exports.importlib.util.find_spec", lambda name: True)
     Path("full").mkdir()
     (Path("full") / "mine.txt").write_text("mine")
-    said = posenc("export", "mine", *words)
-    assert said.code == 2 and why in said.err and said.err.count("\n") == 1 and not said.out
+    assert why in refuse("export", "mine", *words)
 
 
-def test_event_files_need_their_library(posenc, tuned, monkeypatch):
+def test_event_files_need_their_library(refuse, tuned, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     monkeypatch.setattr("posenc.lab.figures.exports.importlib.util.find_spec", lambda name: None)
-    said = posenc("export", "mine", "--format", "tensorboard", "-o", "events")
-    assert said.code == 2 and "pip install 'posenc[tensorboard]'" in said.err and not Path("events").exists()
+    assert "pip install 'posenc[tensorboard]'" in refuse("export", "mine", "--format", "tensorboard", "-o", "events")
+    assert not Path("events").exists()
 
 
 @needs["tensorboardX"]

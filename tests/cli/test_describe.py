@@ -69,19 +69,6 @@ def test_an_example_asks_for_something_where_most_rows_do_not():
     assert task_card.card("fill_blank(hide=0.02)", 8).as_dict()["example"]["oracle"]
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("name", ["even_pairs", pytest.param("bucket_sort", marks=pytest.mark.nightly)])
-def test_floors_are_counted_at_two_sizes(name):
-    found = task_card.floor_table(name)
-    first, last = found["at size"]
-    assert first == 40 and last == 500 and found["rows"] > 1000
-    uniform = 0.5 if name == "even_pairs" else 0.2
-    assert found["at size"][first]["uniform"] == pytest.approx(uniform)
-    if name == "bucket_sort":
-        assert found["at size"][first]["position"] == pytest.approx(0.78, abs=0.02)
-        assert found["at size"][last]["position"] == pytest.approx(0.936, abs=0.02)
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", OURS)
 def test_the_floors_of_every_task_can_be_counted(name):
@@ -102,6 +89,7 @@ def test_a_task_is_described_as_typed(posenc):
     for part in ("even_pairs\n", "0 1 0 1 0 0 1 ?  ->  1", "oracle", "Floors, in accuracy", "size 40: uniform 50.0 %"):
         assert part in said.out
     found = json.loads(posenc("describe", "even_pairs", "--json").out)
+    assert list(found["floors"]["at size"]) == ["40", "500"] and found["floors"]["rows"] > 1000
     assert found["floors"]["at size"]["40"]["uniform"] == 0.5 and found["example"]["size"] == 8
 
 
@@ -158,7 +146,6 @@ def test_every_preset_has_a_card(posenc, name):
 def test_a_preset_is_named_alone_by_its_name_and_also_by_its_kind(posenc):
     said = posenc("describe", "quick_copy").out
     assert said == posenc("describe", "preset:quick_copy").out == posenc("describe", "preset", "quick_copy").out
-    assert posenc("describe", "preset", "mqar").out == posenc("describe", "preset:mqar").out
     found = json.loads(posenc("describe", "ruoss", "--json").out)
     assert found["settings"]["left_out"] == list(PRESETS["ruoss"].left_out)
 
@@ -176,8 +163,6 @@ def test_an_experiment_is_described_by_its_header(posenc):
     assert (
         found["experiment"] == "counting" and found["recorded"] and found["result"].startswith("medians of six seeds")
     )
-    assert "Did you mean 'counting'?" in posenc("cite", "countin").err
-    assert "is an experiment" in posenc("cite", "counting").err
 
 
 def test_a_name_is_of_a_scheme_or_of_a_task_and_never_of_both():
@@ -224,6 +209,7 @@ def test_schemes_and_tasks_name_the_experiments_that_ran_them(posenc):
     assert "\n  experiments  averaging\n" in posenc("describe", "count_symbol").out
     assert "\n  experiments  atlas, invariance" in posenc("describe", "xpos").out
     assert "\n  experiments  in no committed record" in posenc("describe", "rope_2d").out
+    assert "\n  experiments  atlas_contrasts, flipflop\n" in posenc("describe", "flip_flop").out
     assert json.loads(posenc("describe", "log_n + rope", "--json").out)["experiments"] == ["atlas", "extension"]
 
 
@@ -234,16 +220,10 @@ BAD = {
     "setting": (["describe", "copy(symbol=3)"], "no setting 'symbol'"),
     "size": (["describe", "token_at_index", "--size", "3"], "no size 3"),
     "size of a scheme": (["describe", "rope", "--size", "3"], "--size is an option for TASK, and 'rope' ignores it"),
-    "width of a task": (
-        ["describe", "copy", "--width", "32"],
-        "--width is an option for SCHEME, and 'copy' ignores it",
-    ),
+    "width of a task": (["describe", "copy", "--width", "32"], "--width is an option for SCHEME, and 'copy' ignores"),
     "suite": (["describe", "suite:quik"], "No suite is called 'quik'. Did you mean 'quick'?"),
     "no suite": (["describe", "suite:"], "No suite is called ''."),
-    "width of a suite": (
-        ["describe", "suite:quick", "--width", "32"],
-        "--width is an option for SCHEME, and 'suite:quick' ignores it; leave it out.",
-    ),
+    "width of a suite": (["describe", "suite:quick", "--width", "32"], "'suite:quick' ignores it; leave it out."),
     "size of a suite": (["describe", "suite:quick", "--size", "3"], "--size is an option for TASK, and 'suite:quick'"),
     "file": (["describe", "no_such.py"], "There is no experiment file at 'no_such.py'"),
     "two": (["describe", "copy + reverse"], "No scheme is called 'copy'"),
@@ -256,18 +236,17 @@ BAD = {
     "setting of a model": (["describe", "lstm(bidirectionl=True)"], "no setting 'bidirectionl'"),
     "width of a model": (["describe", "lstm", "--width", "32"], "--width is an option for SCHEME, and 'lstm'"),
     "size of a preset": (["describe", "ruoss", "--size", "32"], "--size is an option for TASK, and 'ruoss'"),
-    "cited model": (
-        ["cite", "lstm"],
-        "'lstm' is a model; BibTeX exists for schemes and tasks; see `posenc describe lstm`.",
-    ),
+    "cited model": (["cite", "lstm"], "'lstm' is a model; BibTeX exists for schemes and tasks; see `posenc describe"),
+    "nearest experiment": (["cite", "countin"], "Did you mean 'counting'?"),
+    "cited experiment": (["cite", "counting"], "is an experiment"),
+    "window": (["describe", "copies", "--windows", "257"], "A window of 257 tokens does not fit a text of 256; take"),
+    "windows of a task": (["describe", "copy", "--windows", "4"], "--windows is for sources whose exact losses are"),
 }
 
 
 @pytest.mark.parametrize(("words", "part"), BAD.values(), ids=BAD)
-def test_what_cannot_be_described_gets_one_sentence(posenc, left, words, part):
-    said = posenc(*words)
-    assert said.code == 2 and said.out == "" and left() == [] and part in said.err
-    assert len(said.err.strip().splitlines()) == 1
+def test_what_cannot_be_described_gets_one_sentence(refuse, words, part):
+    assert part in refuse(*words)
 
 
 def test_floors_are_counted_on_rows_that_fall_into_few_equal_parts(monkeypatch):
@@ -295,16 +274,7 @@ def test_a_source_shows_what_readers_of_ever_more_tokens_lose(name):
     assert f"all tokens (Bayes)  {losses['all']:.2f}" in text
 
 
-def test_windows_are_those_that_are_asked_for_and_others_are_refused(posenc):
+def test_windows_are_those_that_are_asked_for(posenc):
     said = posenc("describe", "hidden_markov", "--windows", "2,256", "--json")
     losses = json.loads(said.out)["floors"]["losses"]
     assert list(losses) == ["unigram", "2", "256", "all"] and losses["256"] == pytest.approx(losses["all"])
-    for words, sentence in (
-        (("copies", "--windows", "257"), "A window of 257 tokens does not fit a text of 256; take one from 1 to 256."),
-        (
-            ("copy", "--windows", "4"),
-            "--windows is for sources whose exact losses are known, such as 'copies', and not",
-        ),
-    ):
-        refused = posenc("describe", *words)
-        assert refused.code == 2 and sentence in refused.err and "Traceback" not in refused.err

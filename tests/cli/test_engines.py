@@ -9,12 +9,13 @@ import pytest
 from posenc.lab.cli import engines
 from posenc.lab.cli.engines import RayEngine
 
+SWEEP = ("sweep", "--grid", "scheme=rope", "--name", "mine")
 
-def test_without_slurm_the_command_line_says_so_and_plans_nothing(posenc, tmp_path, monkeypatch):
+
+def test_without_slurm_the_command_line_says_so_and_plans_nothing(refuse, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = posenc("sweep", "--grid", "scheme=rope", "--name", "mine", "--engine", "slurm")
-    assert said.code == 2 and not (tmp_path / "runs").exists()
-    assert said.err == "SLURM is not here: there is no sbatch on the path; submit from a machine that has it.\n"
+    sentence = "SLURM is not here: there is no sbatch on the path; submit from a machine that has it.\n"
+    assert refuse(*SWEEP, "--engine", "slurm") == sentence
 
 
 @pytest.mark.parametrize(
@@ -30,47 +31,30 @@ def test_without_slurm_the_command_line_says_so_and_plans_nothing(posenc, tmp_pa
         (("--slurm.time", "1", "--engine", "ray"), "--slurm.time is an option of --engine slurm; add that, or leave"),
         (("--checkpoints", "x"), "--checkpoints is an option of --engine ray; add that, or leave it out."),
         (("--ray.cpus", "0", "--engine", "ray"), "--ray.cpus is 0; give a whole number from 1 up."),
-        (("--ray.gpus", "-1", "--engine", "ray"), "--ray.gpus is -1; give a whole number from 0 up, or a part"),
-        (("--ray.address", "here", "--engine", "ray"), "--ray.address is 'here'; give auto or HOST:PORT"),
         (("--engine", "pbs"), "invalid choice 'pbs' for argument '--engine'"),
         (("--slurm.workers", "x", "--engine", "slurm"), "--slurm.workers"),
         (("--slurm.nodes", "2"), "no option of `posenc sweep`"),
     ],
 )
-def test_engines_that_cannot_be_are_one_sentence(posenc, tmp_path, words, why):
-    said = posenc("sweep", "--grid", "scheme=rope", "--name", "mine", *words)
-    assert said.code == 2 and why.lower() in said.err.lower() and said.err.count("\n") == 1, said.err
-    assert not (tmp_path / "runs").exists()
+def test_engines_that_cannot_be_are_one_sentence(refuse, words, why):
+    assert why.lower() in refuse(*SWEEP, *words).lower()
 
 
-def test_without_ray_the_command_line_says_what_to_install(posenc, tmp_path, monkeypatch):
+def test_without_ray_the_command_line_says_what_to_install(refuse, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    said = posenc("sweep", "--grid", "scheme=rope", "--name", "mine", "--engine", "ray")
-    assert said.code == 2 and not (tmp_path / "runs").exists()
-    assert said.err == "--engine ray needs Ray, which is not installed: pip install 'posenc[ray]'.\n"
+    sentence = "--engine ray needs Ray, which is not installed: pip install 'posenc[ray]'.\n"
+    assert refuse(*SWEEP, "--engine", "ray") == sentence
 
 
-def test_an_address_that_does_not_answer_is_one_sentence_before_anything_is_planned(posenc, tmp_path, monkeypatch):
+def test_an_address_that_does_not_answer_is_one_sentence_before_anything_is_planned(refuse, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: True)
-    words = ("--engine", "ray", "--ray.address", "127.0.0.1:1")
-    said = posenc("sweep", "--grid", "scheme=rope", "--name", "mine", *words)
-    assert said.code == 2 and not (tmp_path / "runs").exists() and said.err.count("\n") == 1
-    assert said.err.startswith("--ray.address 127.0.0.1:1 does not answer (Connection refused); give the HOST:PORT")
+    sentence = refuse(*SWEEP, "--engine", "ray", "--ray.address", "127.0.0.1:1")
+    assert sentence.startswith("--ray.address 127.0.0.1:1 does not answer (Connection refused); give the HOST:PORT")
 
 
 def test_a_dry_run_says_what_each_group_would_get_and_needs_no_cluster(posenc, tmp_path):
-    words = (
-        "--engine",
-        "ray",
-        "--ray.cpus",
-        "2",
-        "--ray.gpus",
-        "0.5",
-        "--checkpoints",
-        "s3://bucket/ckpts",
-        "--dry-run",
-    )
-    said = posenc("sweep", "--grid", "scheme=rope", "task=even_pairs", "--name", "mine", *words)
+    words = "--engine ray --ray.cpus 2 --ray.gpus 0.5 --checkpoints s3://bucket/ckpts --dry-run --set task=even_pairs"
+    said = posenc(*SWEEP, *words.split())
     assert said.code == 0 and not (tmp_path / "runs").exists()
     task = "one task of Ray for each group, with 2 CPUs and 0.5 GPUs; checkpoints below s3://bucket/ckpts/mine"
     assert task in said.out
@@ -149,8 +133,6 @@ def test_only_a_server_that_speaks_as_ray_does_is_joined():
     ):
         with pytest.raises(ValueError, match=why):
             engines.check_answers(served(answer), 0.3)
-    with pytest.raises(ValueError, match=r"--ray.address 127.0.0.1:1 does not answer \(Connection refused\); give the"):
-        engines.check_answers("127.0.0.1:1")
     with pytest.raises(ValueError, match=r"--ray.address no.host.invalid:1 does not answer \("):
         engines.check_answers("no.host.invalid:1")
 

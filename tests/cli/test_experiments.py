@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from posenc.lab.spec import settings as words
 from posenc.lab.spec.experiment import Experiment, Header, NothingMatches, from_words, grid
-from posenc.lab.spec.experiment_file import from_file, header
+from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.toml import from_toml, to_toml
 
@@ -192,12 +192,15 @@ def test_a_wrong_file_is_refused_with_what_is_wrong(text, said):
         from_toml(text)
 
 
-PYTHON = '''"""Rope turns.
+PYTHON = '''"""Rope
+turns.
 
 And more of it.
 
 Source: someone
 (2020).
+Cost: 2 minutes
+on 2 cores.
 Result: it turned.
 """
 from posenc.lab.spec.experiment import grid
@@ -215,7 +218,8 @@ def test_an_experiment_file_is_a_claim_with_runs(tmp_path):
     path.write_text(PYTHON)
     made = from_file(path)
     assert made.name == "turns" and made.plan.steps == 5 and len(made.runs) == 2 and made.figure(3) == 3
-    assert made.header == Header("Rope turns.", source="someone (2020).", result="it turned.")
+    parts = {"source": "someone (2020).", "cost": "2 minutes on 2 cores.", "result": "it turned."}
+    assert made.header == Header("Rope turns.", **parts)
     assert from_toml(to_toml(made)) == made
 
 
@@ -236,9 +240,3 @@ def test_a_broken_experiment_file_says_where(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(ValueError, match=said):
         from_file(path)
-
-
-def test_a_header_has_a_claim_and_labelled_parts():
-    assert header("A claim\nin two lines.\n\nMore.\n\nCost: 2 minutes\non 2 cores.\nCommand: x") == Header(
-        "A claim in two lines.", cost="2 minutes on 2 cores.", command="x"
-    )

@@ -144,7 +144,6 @@ def test_our_own_schemes_are_checked_by_their_text(posenc):
         (["new", "scheme", "json"], "json.py would hide the module 'json'"),
         (["new", "scheme", "numpy"], "numpy.py would hide the module 'numpy'"),
         (["check", "nowhere:Mine"], "There is no module 'nowhere'"),
-        (["check", "no.where:Mine"], "The module 'no.where' cannot be found"),
         (["new", "task", "suite"], "The name 'suite' is taken"),
         (["check", ":Mine"], "':Mine' cannot be read as names and settings; write for example"),
         (["check", "broken:Nothing"], "The module 'broken' has no 'Nothing'"),
@@ -153,18 +152,14 @@ def test_our_own_schemes_are_checked_by_their_text(posenc):
             ["check", "pathlib:Path"],
             "'pathlib:Path' must be a class derived from posenc.Scheme or from posenc.tasks.Task",
         ),
-        (["check", "wrong:Mine"], "line 2, cannot be used: NameError: name 'nowhere' is not defined"),
+        (["new", "scheme", "preset"], "The name 'preset' is taken"),
         (["check", "ropee"], "Did you mean 'rope'"),
         (["check", "rope", "--only", "G99"], "No property is called G99"),
         (["check", "copy", "--only", "G7"], "No property of tasks is called G7"),
         (["check", "copyy"], "Did you mean 'copy'"),
     ],
 )
-def test_what_cannot_be_written_or_checked_is_one_sentence(posenc, tmp_path, fresh, words, why):
+def test_what_cannot_be_written_or_checked_is_one_sentence(refuse, tmp_path, fresh, words, why):
     (tmp_path / "broken.py").write_text(BROKEN)
-    (tmp_path / "wrong.py").write_text("\nnowhere.Mine\n")
     (tmp_path / "there.py").write_text("")
-    said = posenc(*words)
-    assert said.code == 2 and why in said.err and not said.out
-    assert len(said.err.splitlines()) == 1
-    assert {p.name for p in tmp_path.glob("*.py")} == {"broken.py", "wrong.py", "there.py"}
+    assert why in refuse(*words)

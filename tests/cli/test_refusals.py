@@ -1,6 +1,5 @@
 """Every bad command line is answered by one sentence on stderr and exit 2, and nothing is written."""
 
-import re
 import subprocess
 import sys
 
@@ -8,7 +7,6 @@ import pytest
 
 RUN = ("run", "--task", "reverse_string", "--scheme")
 BAD = {
-    "ropee": [*RUN, "ropee"],
     "setting": [*RUN, "rope(bass=3)"],
     "base zero": [*RUN, "rope(base=0)"],
     "base negative": [*RUN, "rope(base=-1.0)"],
@@ -16,7 +14,6 @@ BAD = {
     "code": [*RUN, "__import__('os').system('x')"],
     "open bracket": [*RUN, "rope("],
     "empty scheme": [*RUN, ""],
-    "another's setting": [*RUN, "alibi(base=3.0)"],
     "text for a number": [*RUN, "rope(base='x')"],
     "fraction": [*RUN, "rope(fraction=2.0)"],
     "odd head": [*RUN, "rope", "--width", "6", "--heads", "2"],
@@ -29,7 +26,6 @@ BAD = {
     "buckets": [*RUN, "t5(buckets=3)"],
     "coordinates": [*RUN, "rope @ random_sortd(64)"],
     "limit": [*RUN, "rope @ random_sorted(0)"],
-    "task": ["run", "--task", "revers_string"],
     "task setting": ["run", "--task", "token_k_back(k=0)"],
     "task code": ["run", "--task", "copy + copy"],
     "steps negative": ["run", "--steps", "-5"],
@@ -49,7 +45,6 @@ BAD = {
     "length": ["run", "--length", "0"],
     "longest": ["run", "--length", "40", "--longest", "20"],
     "shortest": ["run", "--length", "4", "--shortest", "9"],
-    "beyond the table": [*RUN, "learned", "--length", "5", "--longest", "5", "--sizes", "9"],
     "rate negative": ["run", "--lr", "-1"],
     "rate nan": ["run", "--lr", "nan"],
     "rate twice": ["run", "--lr", "1e-3,0.001"],
@@ -65,7 +60,6 @@ BAD = {
     "name absolute": ["run", "--name", "/x"],
     "name long": ["run", "--name", "x" * 300],
     "option": ["run", "--bogus", "1"],
-    "option near": ["run", "--step", "3"],
     "option twice": ["run", "--steps", "3", "--steps", "4"],
     "option without value": ["run", "--steps"],
     "one too many": ["run", "rope"],
@@ -78,10 +72,8 @@ BAD = {
     "grid gap": ["sweep", "--grid", "scheme=rope,,alibi"],
     "grid twice": ["sweep", "--grid", "scheme=rope,rope"],
     "grid axis twice": ["sweep", "--grid", "scheme=rope", "scheme=alibi"],
-    "grid unknown": ["sweep", "--grid", "sceme=rope"],
     "grid no value": ["sweep", "--grid", "rope"],
     "grid of steps": ["sweep", "--grid", "steps=1,2"],
-    "set unknown": ["sweep", "--grid", "scheme=rope", "--set", "widht=3"],
     "set twice": ["sweep", "--grid", "scheme=rope", "--set", "width=32", "width=64"],
     "set and grid": ["sweep", "--grid", "scheme=rope", "--set", "scheme=alibi"],
     "seeds and set": ["sweep", "--grid", "scheme=rope", "--seeds", "3", "--set", "seeds=4"],
@@ -112,43 +104,33 @@ BAD = {
     "explain pattern": ["explain", "[rope, nope]"],
     "explain drawn": ["explain", "rope", "--png", "nowhere/x.png"],
     "explain trained": ["explain", "rope", "--trained", "no/such"],
-    "list": ["list", "schems"],
     "command": ["frobnicate"],
     "help of nothing": ["help", "frobnicate"],
 }
 
 
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD)
-def test_a_bad_command_line_gets_one_sentence_and_writes_nothing(posenc, left, words):
-    said = posenc(*words)
-    assert said.code == 2, said.err
-    assert said.out == ""
-    assert len(said.err.strip().splitlines()) == 1, said.err
-    assert len(said.err) > 20 and said.err.rstrip()[-1] in ".?`", said.err
-    assert "Traceback" not in said.err and "posenc failed" not in said.err
-    assert left() == []
+def test_a_bad_command_line_gets_one_sentence_and_writes_nothing(refuse, words):
+    sentence = refuse(*words)
+    assert len(sentence) > 20 and sentence.rstrip()[-1] in ".?`", sentence
 
 
 @pytest.mark.parametrize(
-    ("words", "near"),
+    ("words", "says"),
     [
-        (["run", "--scheme", "ropee"], "'rope'"),
-        (["run", "--task", "revers_string"], "'reverse_string'"),
-        (["run", "--step", "3"], "'--steps'"),
-        (["swep"], "'sweep'"),
-        (["sweep", "--grid", "sceme=rope"], "'scheme'"),
-        (["sweep", "--grid", "scheme=rope", "--set", "widht=3"], "'width'"),
-        (["list", "schems"], "'schemes'"),
-        (["plot", "x", "--figure", "lenght"], "'length'"),
-    ],
-)
-def test_an_unknown_name_gets_the_nearest(posenc, words, near):
-    assert f"Did you mean {near}?" in posenc(*words).err
-
-
-@pytest.mark.parametrize(
-    ("words", "write"),
-    [
+        ([*RUN, "ropee"], "Did you mean 'rope'?"),
+        (["run", "--task", "revers_string"], "Did you mean 'reverse_string'?"),
+        (["run", "--step", "3"], "Did you mean '--steps'?"),
+        (["swep"], "Did you mean 'sweep'?"),
+        (["sweep", "--grid", "sceme=rope"], "Did you mean 'scheme'?"),
+        (["sweep", "--grid", "scheme=rope", "--set", "widht=3"], "Did you mean 'width'?"),
+        (["list", "schems"], "Did you mean 'schemes'?"),
+        (["plot", "x", "--figure", "lenght"], "Did you mean 'length'?"),
+        ([*RUN, "alibi(base=3.0)"], "'base' is a setting of "),
+        (
+            [*RUN, "learned", "--length", "5", "--longest", "5", "--sizes", "9"],
+            "give a larger longest, the size of tables.\n",  # which all know, whatever class has it
+        ),
         (["run", "--set", "steps=10", "scheme=rope(base=3)"], "write --steps 10 --scheme 'rope(base=3)'."),
         (["run", "--set=steps=10"], "write --steps 10."),
         (["run", "--direction", "causal"], "write --model decoder for"),
@@ -158,9 +140,8 @@ def test_an_unknown_name_gets_the_nearest(posenc, words, near):
         (["sweep", "--grid", "causal=True"], "write model=decoder for"),
     ],
 )
-def test_what_another_command_or_library_would_take_is_told_as_it_is_written_here(posenc, words, write):
-    said = posenc(*words)
-    assert said.code == 2 and write in said.err and len(said.err.splitlines()) == 1
+def test_the_sentence_has_the_nearest_name_or_how_it_is_written_here(refuse, words, says):
+    assert says in refuse(*words)
 
 
 @pytest.mark.parametrize(
@@ -176,19 +157,9 @@ def test_what_another_command_or_library_would_take_is_told_as_it_is_written_her
         (["plot", "x", "--figure", "lenght"], "Known: length, heatmap, error, place, curves, steps, seeds, profile, "),
     ],
 )
-def test_a_long_list_of_names_is_cut_at_the_five_nearest(posenc, words, cut):
-    said = posenc(*words).err
-    assert cut in said and said.count(", ") <= 11 and len(said) < 260
-
-
-def test_a_setting_of_another_scheme_names_who_has_it(posenc):
-    assert re.search(r"'base' is a setting of .*\brope\b", posenc("describe", "alibi(base=3.0)").err)
-
-
-def test_a_table_that_is_too_small_is_told_of_by_a_name_that_all_know(posenc):
-    """`posenc.Dims`, `Run` and the command line have it; whoever typed a flag knows no class."""
-    said = posenc("run", "--scheme", "learned", "--length", "5", "--longest", "5", "--sizes", "9", "--dry-run").err
-    assert "has no row" in said and said.endswith("give a larger longest, the size of tables.\n") and "Dims" not in said
+def test_a_long_list_of_names_is_cut_at_the_five_nearest(refuse, words, cut):
+    sentence = refuse(*words)
+    assert cut in sentence and sentence.count(", ") <= 11 and len(sentence) < 260
 
 
 def test_an_output_path_that_is_a_file_is_refused_before_training(posenc, tmp_path):
@@ -200,12 +171,6 @@ def test_an_output_path_that_is_a_file_is_refused_before_training(posenc, tmp_pa
 def test_debug_shows_where_an_error_arose(posenc):
     with pytest.raises(ValueError, match="No scheme is called 'ropee'"):
         posenc("describe", "ropee", "--debug")
-
-
-def test_an_error_of_ours_is_told_apart_from_a_bad_command(posenc, monkeypatch):
-    monkeypatch.setattr("posenc.catalog.schemes.cite", lambda text: 1 / 0)
-    said = posenc("cite", "rope")
-    assert said.code == 1 and said.err.startswith("posenc failed: ZeroDivisionError") and "--debug" in said.err
 
 
 def test_control_characters_in_a_name_never_reach_the_terminal(posenc):

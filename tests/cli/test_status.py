@@ -61,14 +61,8 @@ def test_a_real_worker_says_its_step_rate_time_left_and_checkpoint(tmp_path, pos
 
 def test_the_last_report_of_the_group_and_the_job_of_the_claim_are_shown(folder, posenc):
     claim(folder, "waits", job="1234_5")
-    events(
-        folder,
-        step(900, "before"),
-        step(100),
-        step(300, loss=0.25),
-        step(500, "other"),
-        {"event": "saved", "group": "waits"},
-    )
+    steps = step(900, "before"), step(100), step(300, loss=0.25), step(500, "other")
+    events(folder, *steps, {"event": "saved", "group": "waits"})
     place = folder / "ckpt" / "waits" / "200.0123456789abcdef"
     place.mkdir(parents=True)
     os.utime(place, (time.time() - 125, time.time() - 125))
@@ -164,25 +158,21 @@ def test_one_process_that_holds_many_groups_reports_each(folder, monkeypatch):
     assert found["w007"].job == "ray on node7"
 
 
-class Looks:
-    """Ends a watch after some looks, and changes the run between them."""
-
-    def __init__(self, *between):
-        self.between, self.pauses = list(between), []
-
-    def __call__(self, seconds):
-        self.pauses.append(seconds)
-        if not self.between:
-            raise KeyboardInterrupt
-        self.between.pop(0)()
-
-
 @pytest.fixture
 def looks(monkeypatch):
-    def change(*between):
-        found = Looks(*between)
-        monkeypatch.setattr(command.time, "sleep", found)
-        return found
+    """`looks(*changes)` changes the run after each look of a watch and then ends it; the list of its pauses."""
+
+    def change(*changes):
+        coming, pauses = list(changes), []
+
+        def sleep(seconds):
+            pauses.append(seconds)
+            if not coming:
+                raise KeyboardInterrupt
+            coming.pop(0)()
+
+        monkeypatch.setattr(command.time, "sleep", sleep)
+        return pauses
 
     return change
 
@@ -190,11 +180,10 @@ def looks(monkeypatch):
 def test_watch_looks_again_until_every_trial_has_a_result(folder, posenc, looks):
     claim(folder, "waits")
     events(folder, step(300, loss=0.25))
-    seen = looks(
-        lambda: events(folder, step(800, loss=0.0625)), lambda: made.write_record(folder, made.rope(label="alibi"))
-    )
+    report = lambda: events(folder, step(800, loss=0.0625))  # noqa: E731
+    pauses = looks(report, lambda: made.write_record(folder, made.rope(label="alibi")))
     said = posenc("status", "mine", "--watch")
-    assert said.code == 0 and len(seen.pauses) == 2 and min(seen.pauses) >= command.PAUSE
+    assert said.code == 0 and len(pauses) == 2 and min(pauses) >= command.PAUSE
     assert "step 300 of 1000, loss 0.25, 20 steps/s" in said.out and "done 6" in said.out
     assert "step 800 of 1000, loss 0.0625, 20 steps/s" in said.out
     assert "copy  rope" not in said.out, "of groups that are done only the number is shown"

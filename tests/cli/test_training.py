@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from posenc.lab.cli import main
 from posenc.lab.cli.watch import Bar, Watch, watching
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.run import Plan, Run
@@ -69,21 +68,19 @@ def test_the_time_between_checkpoints_is_typed_or_a_variable_or_300(posenc, swep
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "nan", "inf", ""])
-def test_a_time_between_checkpoints_that_is_no_number_above_0_is_refused(posenc, swept, monkeypatch, left, text):
-    said = posenc("run", f"--save-every={text}")
-    assert said.code == 2 and said.err == f"--save-every is {text!r}; give a number of seconds above 0, such as 300.\n"
+def test_a_time_between_checkpoints_that_is_no_number_above_0_is_refused(refuse, swept, monkeypatch, text):
+    sentence = refuse("run", f"--save-every={text}")
+    assert sentence == f"--save-every is {text!r}; give a number of seconds above 0, such as 300.\n"
     if text:
         monkeypatch.setenv("POSENC_SAVE_EVERY", text)
-        said = posenc("run")
-        assert said.code == 2 and said.err.startswith(f"POSENC_SAVE_EVERY is {text!r}; give a number of seconds")
-    assert not swept and left() == []
+        assert refuse("run").startswith(f"POSENC_SAVE_EVERY is {text!r}; give a number of seconds")
+    assert not swept
 
 
-def test_the_size_of_groups_is_that_typed(posenc, swept):
-    assert posenc("sweep", "--grid", "scheme=rope", "task=copy", "--group-size", "3", "--name", "x").code == 0
-    assert swept.group_size == 3
-    refused = posenc("sweep", "--grid", "scheme=rope", "task=copy", "--group-size", "0", "--name", "x")
-    assert refused.code == 2 and refused.err == "--group-size is '0'; give a number of trials from 1 on.\n"
+def test_the_size_of_groups_is_that_typed(posenc, refuse, swept):
+    words = ("sweep", "--grid", "scheme=rope", "task=copy", "--name", "x", "--group-size")
+    assert posenc(*words, "3").code == 0 and swept.group_size == 3
+    assert refuse(*words, "0") == "--group-size is '0'; give a number of trials from 1 on.\n"
 
 
 def test_a_grid_and_an_experiment_file_build_the_same(posenc, swept, tmp_path):
@@ -96,10 +93,8 @@ def test_a_grid_and_an_experiment_file_build_the_same(posenc, swept, tmp_path):
 
 
 def test_a_flag_may_be_repeated_where_it_takes_many(posenc, swept):
-    assert (
-        posenc("sweep", "--grid", "scheme=rope", "--set", "width=32", "--set", "depth=1", "--grid", "task=copy").code
-        == 0
-    )
+    words = ("--grid", "scheme=rope", "--set", "width=32", "--set", "depth=1", "--grid", "task=copy")
+    assert posenc("sweep", *words).code == 0
     assert swept[0][0].runs == (Run(scheme="rope", task="copy", width=32, depth=1),)
 
 
@@ -199,12 +194,6 @@ sys.exit(main())
     assert (ended.returncode, ended.stderr) == (130, said)
 
 
-def test_a_finished_run_ends_with_its_table_on_stdout(posenc, swept):
-    made.filled("mine", [made.rope()])
-    said = posenc("run", "--name", "mine")
-    assert "copy\nscheme  n" in said.out and "Results: runs/mine" in said.out and "3 trials" in said.err
-
-
 @pytest.mark.parametrize("command", [["quickstart"], ["run", "--name", "quickstart"]], ids=" ".join)
 def test_the_table_at_the_end_is_that_of_the_run(posenc, swept, command):
     """Where all tokens of a row are half right, those beyond training hardly are: it is these that both tables show."""
@@ -213,8 +202,9 @@ def test_the_table_at_the_end_is_that_of_the_run(posenc, swept, command):
     for trial in one["trials"]:
         trial["evaluations"] |= {n: c | {"beyond": 12, "beyond_scored": 100} for n, c in trial["evaluations"].items()}
     made.filled("quickstart", [one])
-    end, table = posenc(*command).out.splitlines(), posenc("table", "quickstart").out.splitlines()
-    assert len(table) > 4 and [line for line in table if line not in end] == []
+    said, table = posenc(*command), posenc("table", "quickstart").out.splitlines()
+    assert "Results: runs/quickstart; `posenc plot runs/quickstart` draws them." in said.out and " trials;" in said.err
+    assert len(table) > 4 and [line for line in table if line not in said.out.splitlines()] == []
     assert any("0.12 [0.12–0.12]" in line for line in table) and "places beyond training" in " ".join(table)
 
 
@@ -224,25 +214,27 @@ def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):
     assert said.code == 0, said.err
     (asked, where, *_) = swept[0]
     assert {r.scheme for r in asked.runs} == {"nope", "sinusoidal", "learned", "t5", "alibi", "rope"}
-    assert (
-        where.resolve() == folder.resolve()
-        and "copy\nscheme  n" in said.out
-        and "runs/quickstart: length.svg" in said.out
-    )
+    assert where.resolve() == folder.resolve()
+    assert "copy\nscheme  n" in said.out and "runs/quickstart: length.svg" in said.out
     for kind in ("svg", "pdf", "png", "csv", "caption.txt"):
         assert f"runs/quickstart/length.{kind}" in left()
 
 
 @pytest.mark.parametrize("words", ["quickstart", "list experiments", "reproduce"])
-def test_an_installation_without_experiments_says_so_instead_of_showing_nothing(posenc, monkeypatch, words):
+def test_an_installation_without_experiments_says_so_instead_of_showing_nothing(refuse, monkeypatch, words):
     monkeypatch.setattr("posenc.lab.spec.committed.folders", lambda: [])
-    said = posenc(*words.split())
-    assert said.code == 2 and "No experiment was found in" in said.err and not said.out
+    assert "No experiment was found in" in refuse(*words.split())
 
 
-def test_the_time_left_is_rough_until_trials_finished_with_their_evaluation(capsys, monkeypatch):
+@pytest.fixture
+def now(monkeypatch):
+    """The time, which `now[0] = 20.0` sets."""
     now = [0.0]
     monkeypatch.setattr("posenc.lab.cli.watch.time.monotonic", lambda: now[0])
+    return now
+
+
+def test_the_time_left_is_rough_until_trials_finished_with_their_evaluation(now):
     watch = Watch()
     watch.begin(2, 0, 2)
     watch.group("a", 1)
@@ -263,9 +255,7 @@ def test_the_time_left_is_rough_until_trials_finished_with_their_evaluation(caps
     assert watch.left() == "; about 3 min 30 s left", "a fifth of its own steps took 70 s"
 
 
-def test_plain_progress_is_a_line_per_event_with_the_time_left(capsys, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("posenc.lab.cli.watch.time.monotonic", lambda: now[0])
+def test_plain_progress_is_a_line_per_event_with_the_time_left(capsys, now):
     watch = Watch()
     watch.begin(12, 4, 2)
     watch.group("rope", 4)
@@ -331,9 +321,7 @@ def test_a_terminal_that_is_gone_ends_no_training(monkeypatch, bar):
     screen.gone = False
 
 
-def test_progress_counts_the_trials_of_all_workers(capsys, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("posenc.lab.cli.watch.time.monotonic", lambda: now[0])
+def test_progress_counts_the_trials_of_all_workers(capsys, now):
     watch = Watch()
     watch.begin(12, 0, 3)
     watch.group("rope", 2)
@@ -350,11 +338,3 @@ def test_progress_counts_the_trials_of_all_workers(capsys, monkeypatch):
     assert lines[2] == "rope: done after 1 min 00 s; 6 of 12 trials; about 1 min 00 s left"
     assert lines[4] == "alibi: taken by another worker while this one was silent; stopped here"
     assert lines[5].startswith("t5: done by another worker after 0 s; 8 of 12 trials")
-
-
-def test_a_second_interrupt_while_printing_stays_quiet(posenc, monkeypatch):
-    def stop():
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("posenc.lab.cli._help", stop)
-    assert main([]) == 130

@@ -1,6 +1,5 @@
 """A config whose settings have another type or range than they can have is refused by name, and never guessed at."""
 
-import json
 import math
 import random
 
@@ -25,7 +24,6 @@ def typed(kind, **settings):
 
 
 HUGE = 10**400
-# fmt: off
 GUESSED = {
     "text for false": (
         typed("falcon", alibi="false", hidden_size=64, num_attention_heads=4),
@@ -60,6 +58,8 @@ GUESSED = {
     ),
     "factor of text": (scaled(rope_type="yarn", **SCALED | {"factor": "2"}), "factor is '2'"),
     "truncate of text": (scaled(rope_type="yarn", truncate="no", **SCALED), "truncate is 'no'"),
+    "text for true": (typed("qwen2", use_sliding_window="true"), "use_sliding_window is 'true'; it must be true or"),
+    "text for a list": (typed("qwen2", layer_types="full_attention"), "layer_types is .*; it must be a list of texts"),
     "many layers": (
         typed("smollm3") | {"num_hidden_layers": 10**8},
         "num_hidden_layers is 100000000; .* from 1 to 1024",
@@ -72,18 +72,12 @@ GUESSED = {
     "a huge window": (typed("mistral", sliding_window=10**30), "sliding_window is 10+; it must be a whole number"),
     "buckets of text": (typed("t5", relative_attention_num_buckets="32"), "relative_attention_num_buckets is '32'"),
 }
-# fmt: on
 
 
 @pytest.mark.parametrize("name", GUESSED)
 def test_a_setting_of_another_type_is_refused_by_name(name):
     config, match = GUESSED[name]
     refused(ValueError, match, lambda: from_hf(config))
-
-
-def test_arguments_of_another_type_are_refused():
-    refused(ValueError, r"like is \['llama'\], which is none", lambda: from_hf(LLAMA, like=["llama"]))
-    refused(TypeError, "give the dict that config.json holds", lambda: from_hf("config.json"))
 
 
 def test_what_released_configs_have_is_read():
@@ -94,27 +88,7 @@ def test_what_released_configs_have_is_read():
     assert spec(from_hf(scaled(**LONG))).startswith("longrope(")
 
 
-ODD = [
-    None,
-    True,
-    False,
-    0,
-    -1,
-    3,
-    10**400,
-    1.5,
-    -2.5,
-    math.nan,
-    math.inf,
-    "",
-    "false",
-    "x",
-    [],
-    [1],
-    ["x"],
-    {},
-    {"a": 1},
-]
+ODD = [None, True, False, 0, -1, 3, HUGE, 1.5, -2.5, math.nan, math.inf, "", "false", "x", [], [1], ["x"], {}, {"a": 1}]
 """What JSON may hold in the place of anything."""
 
 
@@ -128,9 +102,8 @@ def test_any_value_under_any_name_is_read_or_refused_in_one_sentence(seed):
         inside = {name: draw.choice(ODD) for name in draw.sample(names, 2)}
         inside |= {"rope_type": draw.choice(["default", "linear", "yarn", "longrope", "llama3", "dynamic", "x"])}
         for name in draw.sample(names, draw.choice([1, 2, 3])):
-            config[name] = (
-                draw.choice([*ODD, inside]) if name in ("rope_scaling", "rope_parameters") else draw.choice(ODD)
-            )
+            rotary = name in ("rope_scaling", "rope_parameters")
+            config[name] = draw.choice([*ODD, inside] if rotary else ODD)
         if draw.random() < 0.5:
             config["rope_scaling"] = inside
         try:
@@ -138,14 +111,5 @@ def test_any_value_under_any_name_is_read_or_refused_in_one_sentence(seed):
         except (ValueError, TypeError) as refusal:
             sentence = str(refusal)
             assert type(refusal) is ValueError and sentence.endswith(".") and "\n" not in sentence, (config, refusal)
-            assert len(sentence) < 500 and "object" not in sentence and "not supported" not in sentence, (
-                config,
-                refusal,
-            )
-
-
-def test_every_setting_that_is_read_has_a_kind():
-    """What no table says would be guessed at."""
-    loose = {"model_type": "a text", "use_sliding_window": "true or false", "layer_types": "a list of texts"}
-    assert {name: kinds.KINDS[name].what for name in loose} == loose
-    assert json.dumps(sorted(kinds.KINDS))
+            vague = len(sentence) >= 500 or "object" in sentence or "not supported" in sentence
+            assert not vague, (config, refusal)

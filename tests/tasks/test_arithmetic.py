@@ -204,33 +204,3 @@ def test_mines_are_as_many_as_the_stated_law_has_and_no_other():
         total = sum(few.values())
         counted[high] = p_value(np.minimum(mines, 12).tolist(), {k: p / total for k, p in few.items()})
     assert counted[0.25] > 1e-3 and counted[0.3] < 1e-9
-
-
-@pytest.mark.parametrize(
-    ("named", "says"),
-    [
-        ("addition(other=0)", "'any', 'same' or a number of digits from 1 up, not 0"),
-        ("addition(other='some')", "takes 'any' or 'same' or a whole number, not 'some'"),
-        ("addition(hints=1)", "hints must be 0, or at least 2, one for each digit of a sum, not 1"),
-        ("addition(hints=-1)", "hints must be 0, or at least 2, one for each digit of a sum, not -1"),
-        ("addition(hints=9, other=9)", "at least 10, one for each digit of a sum, not 9"),
-        ("addition(format='cho')", "'coupling' or 'abacus'"),
-        ("addition_multi(numbers=11)", "adds 2 to 10 numbers"),
-        ("addition_multi(numbers=1)", "at least 2, not 1"),
-        ("multiply_nxm(m=0)", "at least 1, not 0"),
-        ("bitwise_or(other=0)", "a number of bits from 1 up, not 0"),
-        ("minesweeper(other=4)", "a number of rows from 5 up, not 4"),
-        ("sort_labels(labels=0)", "at least 1, not 0"),
-    ],
-)
-def test_settings_without_meaning_are_refused_in_one_sentence(named, says):
-    with pytest.raises(ValueError) as caught:
-        tasks.parse(named)
-    assert says in str(caught.value) and str(caught.value).endswith(".")
-
-
-def test_sizes_that_labels_or_markers_do_not_reach_are_refused():
-    for text, n in (("addition(hints=9)", 9), ("sort_labels(labels=4)", 5)):
-        with pytest.raises(ValueError, match=f"has no size {n}"):
-            tasks.parse(text).check_size(n)
-        tasks.parse(text).check_size(n - 1)

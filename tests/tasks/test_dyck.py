@@ -22,11 +22,7 @@ def test_words_that_follow_the_table_are_uniform(depth):
             chance *= up if way > 0 else 1 - up
             d += way
         np.testing.assert_allclose(chance * len(every), 1, rtol=1e-12)
-    assert depth < 5 or len(every) == math.comb(10, 5) // 6
-
-
-def test_ten_brackets_three_deep_make_34_words():
-    assert len(shapes(10, 3)) == 34
+    assert len(every) == {3: 34, 5: math.comb(10, 5) // 6}.get(depth, len(every))
 
 
 def test_a_long_table_stays_exact():

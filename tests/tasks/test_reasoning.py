@@ -37,9 +37,3 @@ def test_shuffled_clauses_are_all_there():
 def test_the_longest_polynomial_is_as_long_as_stated():
     lengths = drawn(tasks.parse("polynomial"), 2, rows=500).valid.sum(axis=1)
     assert lengths.max() == tasks.parse("polynomial").tokens(2) and lengths.min() == lengths.max() - 3
-
-
-@pytest.mark.parametrize("wrong", ["sum_mod(modulus=1)", "lego(letters=1)"])
-def test_a_setting_without_meaning_is_refused(wrong):
-    with pytest.raises(ValueError, match=r"at least 2, not 1\.$"):
-        tasks.parse(wrong)

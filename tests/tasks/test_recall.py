@@ -27,26 +27,6 @@ def test_released_fillers_may_be_a_key_of_the_row_and_are_then_not_scored():
     np.testing.assert_array_equal(honest.targets, batch.targets)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ("mqar(symbols=8)", "4 pairs need at least 10 symbols"),
-        ("mqar(as_released=True)", "set random_non_queries=True as well"),
-        ("needle(needles=3, per_key=2)", "needles=3 must be a multiple of per_key=2"),
-        ("needle(needles=4, per_key=2, queries=3)", "queries=3 must be at most needles/per_key=2"),
-        ("needle(queries=2)", "queries=2 must be at most needles/per_key=1"),
-        ("needle(needles=20)", "needles/per_key=20 must be at most keys=16"),
-        ("associative_recall(noise=1.0)", "must be in 0 ≤ noise < 1, not 1.0"),
-        ("associative_recall(fuzzy=True, repeat=True)", "cannot have both fuzzy=True and repeat=True"),
-        ("word_problem(group='S4')", "'S5'"),
-    ],
-)
-def test_settings_without_meaning_are_refused(wrong, says):
-    with pytest.raises(ValueError) as caught:
-        tasks.parse(wrong)
-    assert says in str(caught.value) and str(caught.value).endswith(".")
-
-
 def test_options_at_their_default_leave_old_results_their_names():
     from posenc.lab.tasks.measure import full
 

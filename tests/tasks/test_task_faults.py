@@ -25,10 +25,6 @@ from tests.tasks.task_checks import (
 SIZES = {"reverse_string": 6, "copy": 6, "token_k_back(k=3)": 12, "s2s_reverse": 6}
 
 
-def rolled(batch):
-    return batch._replace(targets=np.roll(batch.targets, 1, axis=1))
-
-
 def without_its_end(batch):
     last = batch.valid.sum(axis=1) - 2
     score = batch.score & (np.arange(batch.score.shape[1])[None, :] != last[:, None])
@@ -43,51 +39,38 @@ def backwards(batch):
     return batch._replace(targets=targets)
 
 
-def told(batch):
-    """The answer written into the slots it is asked for in."""
-    return batch._replace(tokens=np.where(batch.score, batch.targets, batch.tokens))
-
-
-def padding_shown(batch):
-    return batch._replace(valid=np.ones_like(batch.valid))
-
-
-def padding_scored(batch):
-    return batch._replace(score=batch.score | ~batch.valid)
-
-
-def class_out_of_range(batch):
-    return batch._replace(targets=batch.targets + 1)
-
-
-def prompt_too_long(batch):
-    return batch._replace(prompt=batch.valid)
-
-
-def source_unpadded(batch):
-    return batch._replace(source_valid=np.ones_like(batch.source_valid))
-
-
+WRONG = {
+    "rolled": lambda batch: batch._replace(targets=np.roll(batch.targets, 1, axis=1)),
+    "without_its_end": without_its_end,
+    "backwards": backwards,
+    # the answer written into the slots it is asked for in
+    "told": lambda batch: batch._replace(tokens=np.where(batch.score, batch.targets, batch.tokens)),
+    "padding_shown": lambda batch: batch._replace(valid=np.ones_like(batch.valid)),
+    "padding_scored": lambda batch: batch._replace(score=batch.score | ~batch.valid),
+    "class_out_of_range": lambda batch: batch._replace(targets=batch.targets + 1),
+    "prompt_too_long": lambda batch: batch._replace(prompt=batch.valid),
+    "source_unpadded": lambda batch: batch._replace(source_valid=np.ones_like(batch.source_valid)),
+}
 FAULTS = [
-    ("token_k_back(k=3)", rolled, agrees_with_its_oracle),
-    ("reverse_string", rolled, agrees_with_its_oracle),
-    ("reverse_string", backwards, agrees_with_its_oracle),
-    ("copy", backwards, agrees_with_its_oracle),
-    ("copy", without_its_end, agrees_with_its_oracle),
-    ("copy", without_its_end, does_not_leak),
-    ("copy", rolled, does_not_leak),
-    ("copy", prompt_too_long, does_not_leak),
-    ("reverse_string", told, does_not_leak),
-    ("reverse_string", prompt_too_long, does_not_leak),
-    ("reverse_string", padding_shown, is_well_formed),
-    ("reverse_string", padding_scored, is_well_formed),
-    ("reverse_string", class_out_of_range, is_well_formed),
-    ("s2s_reverse", backwards, agrees_with_its_oracle),
-    ("s2s_reverse", source_unpadded, agrees_with_its_oracle),
-    ("s2s_reverse", source_unpadded, is_well_formed),
-    ("s2s_reverse", rolled, does_not_leak),
-    ("s2s_reverse", told, does_not_leak),
-    ("s2s_reverse", prompt_too_long, does_not_leak),
+    ("token_k_back(k=3)", "rolled", agrees_with_its_oracle),
+    ("reverse_string", "rolled", agrees_with_its_oracle),
+    ("reverse_string", "backwards", agrees_with_its_oracle),
+    ("copy", "backwards", agrees_with_its_oracle),
+    ("copy", "without_its_end", agrees_with_its_oracle),
+    ("copy", "without_its_end", does_not_leak),
+    ("copy", "rolled", does_not_leak),
+    ("copy", "prompt_too_long", does_not_leak),
+    ("reverse_string", "told", does_not_leak),
+    ("reverse_string", "prompt_too_long", does_not_leak),
+    ("reverse_string", "padding_shown", is_well_formed),
+    ("reverse_string", "padding_scored", is_well_formed),
+    ("reverse_string", "class_out_of_range", is_well_formed),
+    ("s2s_reverse", "backwards", agrees_with_its_oracle),
+    ("s2s_reverse", "source_unpadded", agrees_with_its_oracle),
+    ("s2s_reverse", "source_unpadded", is_well_formed),
+    ("s2s_reverse", "rolled", does_not_leak),
+    ("s2s_reverse", "told", does_not_leak),
+    ("s2s_reverse", "prompt_too_long", does_not_leak),
 ]
 
 
@@ -97,7 +80,7 @@ def test_a_planted_fault_is_caught(planted, fault, check):
     batch = draw(SIZES[planted])
     check(draw.task, batch)
     with pytest.raises(AssertionError):
-        check(draw.task, fault(batch))
+        check(draw.task, WRONG[fault](batch))
 
 
 def break_make(monkeypatch, name, broken):
@@ -108,9 +91,8 @@ def break_make(monkeypatch, name, broken):
 
 
 def test_a_size_read_one_too_large_is_caught(monkeypatch):
-    task = break_make(
-        monkeypatch, "reverse_string", lambda make, self, k, n, m: make(self, k, n + 1, m)._replace(size=n)
-    )
+    one_more = lambda make, self, key, n, n_max: make(self, key, n + 1, n_max)._replace(size=n)  # noqa: E731
+    task = break_make(monkeypatch, "reverse_string", one_more)
     with pytest.raises(AssertionError):
         is_well_formed(task, drawn(task, 5, rows=8, n_max=8))
 

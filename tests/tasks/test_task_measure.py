@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import binom
 
 from posenc.lab import tasks
-from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import (
     PLACES,
     beyond,
@@ -98,14 +97,6 @@ def test_the_oracle_scores_one_and_a_constant_the_floor_through_the_measure(name
         low, high = (x / asked for x in binom.interval(1 - 1e-6, asked, floor))
         found = 1 - found if task.metric == "error" else found
         assert low - 1e-6 <= found <= high + 1e-6, (n, found, floor)
-
-
-@pytest.mark.ci
-def test_a_constant_scores_the_floor():
-    task, n, batch = small("bucket_sort")
-    floor = floors(task, [n], rows=4096)[n]["prior"]
-    found = [score(measure(logits(batch, np.full_like(batch.targets, c), 5), batch), "token") for c in range(5)]
-    np.testing.assert_allclose(found, floor, atol=0.05)
 
 
 def test_hits_by_place_and_beyond_are_those_counted_one_by_one():
