@@ -40,14 +40,14 @@ def test_from_six_runs_on_the_interval_is_the_exact_one_of_the_median():
 @pytest.mark.parametrize("n, rank", [(5, None), (6, 0), (8, 0), (9, 1), (10, 1), (12, 2), (20, 5), (30, 9)])
 def test_ranks_are_those_of_the_tables(n, rank):
     """Conover, Practical Nonparametric Statistics, the sign interval at 95 %; here counted from 0."""
-    assert statistics._rank(n) == rank
+    assert statistics.interval_rank(n) == rank
 
 
 @pytest.mark.parametrize("n", [6, 7, 10, 11])
 def test_the_interval_covers_what_it_claims(n):
     rng = np.random.default_rng(0)
     draws = np.sort(rng.exponential(size=(20000, n)), axis=1)
-    rank = statistics._rank(n)
+    rank = statistics.interval_rank(n)
     covered = np.mean((draws[:, rank] <= math.log(2)) & (math.log(2) <= draws[:, n - 1 - rank]))
     assert 0.945 < covered < 0.99, covered
 

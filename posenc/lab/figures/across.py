@@ -28,7 +28,7 @@ from posenc.lab.figures.panels import (
     shares,
 )
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import TableCell, cells, summary
+from posenc.lab.results.statistics import TableCell, by_range, cells, summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,9 +69,6 @@ def panels(
     `most` is small multiples; others stand in up to so many columns.
     """
     style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
     families = {c.scheme: results.words.family(c.scheme, c.family) for c in cells(results)}
     labels = dict.fromkeys(s for panel in shown for s in panel.points)
     if not labels:
@@ -83,10 +80,9 @@ def panels(
     if len(grid) > PANELS:
         raise ValueError(f"Lines and tasks would make {len(grid)} panels, more than {PANELS}; use --figure heatmap.")
     in_a_row = MULTIPLES if many else columns
-    with matplotlib.rc_context(style.RC):
-        rows, columns = shape(len(grid), in_a_row)
-        below = 0 if many else 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
-        figure = Figure(figsize=(style.PAGE_WIDTH, TALL[columns] * rows + below), layout="constrained")
+    rows, columns = shape(len(grid), in_a_row)
+    below = 0 if many else 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
+    with style.canvas(style.PAGE_WIDTH, TALL[columns] * rows + below) as figure:
         before = None
         for k, (axes, panel) in enumerate(zip(places(figure, len(grid), in_a_row), grid, strict=True)):
             if panel is None:
@@ -157,10 +153,8 @@ def by_merit(shown: Sequence[Panel]) -> list[str]:
 
 def fit_in(table_cells: Sequence[TableCell]) -> bool:
     """Whether a panel for each task, or for each line of each task where there are many, is few enough."""
-    tasks = {
-        (c.task, c.trained): sum((d.task, d.trained) == (c.task, c.trained) for d in table_cells) for c in table_cells
-    }
-    return max(tasks.values(), default=0) <= MOST or sum(tasks.values()) <= PANELS
+    lines = [len(group) for group in by_range(table_cells).values()]
+    return max(lines, default=0) <= MOST or sum(lines) <= PANELS
 
 
 def multiples(shown: Sequence[Panel], names: Mapping[str, str]) -> list[Panel | None]:

@@ -127,16 +127,12 @@ def _left_out(table_cells: tuple[TableCell, ...], columns: Columns, shown: Colum
     several = any(len(values) > 1 for cell in table_cells for values in cell.values.values())
     if shown.brackets is False and columns.brackets is None and several:
         lines.append("Spreads would not fit it; --brackets on shows them, and --sizes takes fewer sizes.")
-    return [*lines, *_not_evaluated(table_cells, columns)]
-
-
-def _not_evaluated(table_cells: tuple[TableCell, ...], columns: Columns) -> list[str]:
-    """The tasks that have none of the sizes requested."""
-    tasks = dict.fromkeys(c.task for c in table_cells)
-    without = [task for task in tasks if not any(columns.of(tuple(c.values)) for c in table_cells if c.task == task)]
-    if columns.sizes is None or not without:
-        return []
-    return [f"Left out, since not evaluated at {', '.join(map(str, columns.sizes))}: {', '.join(map(plain, without))}."]
+    measured = {c.task for c in table_cells if columns.of(tuple(c.values))}
+    without = [plain(task) for task in dict.fromkeys(c.task for c in table_cells) if task not in measured]
+    if columns.sizes is not None and without:
+        sizes = ", ".join(map(str, columns.sizes))
+        lines.append(f"Left out, since not evaluated at {sizes}: {', '.join(without)}.")
+    return lines
 
 
 def _blocks(table_cells: tuple[TableCell, ...], columns: Columns) -> list[tuple[list[str], list[list[str]], list[int]]]:
@@ -260,7 +256,9 @@ def _latex(results: Results, table_cells: tuple[TableCell, ...], notes: list[str
     for header, rows, tasks in _blocks(table_cells, columns):
         widths = _points(header, rows, bold)
         for kept in parts(head, range(len(HEAD), len(header)), lambda ks, w=widths: _wide(w, ks), COLUMN):
-            lines = [_tabular(kept), r"\toprule", _cells([header[k] for k in kept]), r"\midrule"]
+            sides = "".join("l" if k == 1 or k >= len(HEAD) else "r" for k in kept)
+            begin = rf"\begin{{tabular}}{{{sides}}}"
+            lines = [begin, r"\toprule", _cells([header[k] for k in kept]), r"\midrule"]
             start = 0
             for many in tasks:
                 lines.append(rf"\multicolumn{{{len(kept)}}}{{l}}{{{_boxed(rows[start][0], COLUMN)}}} \\")
@@ -270,9 +268,9 @@ def _latex(results: Results, table_cells: tuple[TableCell, ...], notes: list[str
                 lines.append(r"\midrule")
                 start += many
             tables.append("\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}"]))
-    begin = rf"{{\footnotesize\setlength{{\tabcolsep}}{{{SEPARATION:g}pt}}%"
+    small = rf"{{\footnotesize\setlength{{\tabcolsep}}{{{SEPARATION:g}pt}}%"
     comments = [r"The preamble needs \usepackage{booktabs}.", *notes]
-    return "\n\n".join(["\n".join(f"% {line}" for line in comments), begin, *tables, "}"]) + "\n"
+    return "\n\n".join(["\n".join(f"% {line}" for line in comments), small, *tables, "}"]) + "\n"
 
 
 def _fitting(table_cells: tuple[TableCell, ...], columns: Columns) -> Columns:
@@ -304,10 +302,6 @@ def _points(header: list[str], rows: list[list[str]], bold: Collection[tuple[str
 
 def _wide(widths: Sequence[float], kept: Sequence[int]) -> float:
     return sum(widths[k] + 2 * SEPARATION for k in kept)
-
-
-def _tabular(kept: Sequence[int]) -> str:
-    return rf"\begin{{tabular}}{{{''.join('l' if k == 1 or k >= len(HEAD) else 'r' for k in kept)}}}"
 
 
 def _boxed(text: str, most: float) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -63,14 +63,10 @@ def effective_memories(results: Results, size: int) -> dict[tuple[str, str], flo
     }
 
 
-def _far_bins(task: TaskRecord, size: int) -> Sequence[int]:
-    """The bins of a size that lie beyond training as a whole."""
-    bins, first = (task.places or {}).get(size, {}), task.first_beyond or 0
-    return [k for k, _ in enumerate(bins.get(BAYES, ())) if k * bins["width"] >= first]
-
-
 def _far_excess(task: TaskRecord, trial: TrialRecord, size: int) -> float | None:
-    bins, far = (task.places or {}).get(size, {}), _far_bins(task, size)
+    """What a trial loses above the least loss in the bins of a size that lie beyond training as a whole."""
+    bins, first = (task.places or {}).get(size, {}), task.first_beyond or 0
+    far = [k for k, _ in enumerate(bins.get(BAYES, ())) if k * bins["width"] >= first]
     if not far or not trial.places or size not in trial.places:
         return None
     above = sum(trial.places[size][NATS][k] - bins[BAYES][k] for k in far)

@@ -137,11 +137,11 @@ def unranked(claim: Published, evidence: Evidence) -> set[str]:
     rank."""
     measures = live(claim, evidence)
     everywhere = set[str].intersection(*(set(evidence.schemes(m.task)) for m in measures)) if measures else set[str]()
-    return {scheme for scheme in everywhere if not any(_learned(m, scheme, evidence) for m in measures)}
 
+    def learned(measure: Measure, scheme: str) -> bool:
+        return evidence.above(measure, scheme, summary(evidence.values_at_chosen_rate(measure, scheme).values()).median)
 
-def _learned(measure: Measure, scheme: str, evidence: Evidence) -> bool:
-    return evidence.above(measure, scheme, summary(evidence.values_at_chosen_rate(measure, scheme).values()).median)
+    return {scheme for scheme in everywhere if not any(learned(m, scheme) for m in measures)}
 
 
 def live(claim: Published, evidence: Evidence) -> list[Measure]:
@@ -175,12 +175,8 @@ def _correlated(column: tuple[str, str, Measure | None], cells: Sequence[_Cell])
     if schemes < FEWEST or not np.isfinite(value):
         return RankCorrelation(*column, *sizes, None, None, None)
     rng = np.random.default_rng(0)
-    medians = np.stack([_resampled_medians(rng, cell.runs) for cell in cells], -1)
+    resampled = (cell.runs[rng.integers(0, len(cell.runs), (DRAWS, len(cell.runs)))] for cell in cells)
+    medians = np.stack([np.median(runs, -1) for runs in resampled], -1)
     correlations = np.nan_to_num(spearman(np.broadcast_to(theirs, medians.shape), medians))
     low, high = np.quantile(correlations, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return RankCorrelation(*column, *sizes, value, float(low), float(high))
-
-
-def _resampled_medians(rng: np.random.Generator, runs: Float[np.ndarray, " n"]) -> Float[np.ndarray, " draws"]:
-    """Medians of runs that are drawn anew."""
-    return np.median(runs[rng.integers(0, len(runs), (DRAWS, len(runs)))], -1)

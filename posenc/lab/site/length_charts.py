@@ -9,7 +9,7 @@ from typing import Any
 from posenc.lab.figures.across import MOST, by_merit
 from posenc.lab.figures.figures import length_panels, worded
 from posenc.lab.figures.floor_lines import NAMES
-from posenc.lab.figures.panels import Panel, doubling, ranged
+from posenc.lab.figures.panels import Panel, ranged
 from posenc.lab.figures.style import INK, SOFT, Look, looks
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells, summary
@@ -87,8 +87,8 @@ def _chart(panel: Panel) -> dict[str, Any]:
     """The declaration, over the points of `lines`, which the page's script gives it."""
     import altair as alt
 
-    log = panel.log or panel.log is None and doubling(panel.places)
-    along = alt.Scale(type="log", base=2, nice=False) if log else alt.Scale(zero=False, nice=False)
+    doubles = alt.Scale(type="log", base=2, nice=False)
+    along = doubles if panel.is_logarithmic else alt.Scale(zero=False, nice=False)
     values = alt.Axis(values=panel.places, grid=False, labelOverlap=True, format="~g")
     x = alt.X("size:Q", title=panel.along, scale=along, axis=values)
     up = alt.Scale(type="log") if panel.falling else alt.Scale(domain=[0, 1])
