@@ -7,7 +7,7 @@ multiples: a panel for each, with the others in grey.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,11 +69,10 @@ def panels(
     `most` is small multiples; others stand in up to so many columns.
     """
     style.need_matplotlib()
-    families = {c.scheme: results.words.family(c.scheme, c.family) for c in cells(results)}
     labels = dict.fromkeys(s for panel in shown for s in panel.points)
     if not labels:
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
-    names, looks = results.words.lines(labels), style.looks(((s, families.get(s, "none")) for s in labels), most)
+    names, looks = results.words.lines(labels), looks_of(results, labels, most)
     text = caption(results, shown, names, every_rate=every_rate, claimed=claimed, more=more)
     many = max(len(panel.points) for panel in shown) > most
     grid = multiples(shown, names) if many else [*shown]
@@ -96,6 +95,12 @@ def panels(
             style.legend(figure, {scheme: looks[scheme] for scheme in by_merit(shown)}, names)
         settle(figure)
     return Drawing(figure, text)
+
+
+def looks_of(results: Results, schemes: Iterable[str], most: int = MOST) -> dict[str, style.Look]:
+    """Scheme to its look, by the families of the results; `most` is as `style.looks` takes it."""
+    families = {c.scheme: results.words.family(c.scheme, c.family) for c in cells(results)}
+    return style.looks(((scheme, families.get(scheme, "none")) for scheme in schemes), most)
 
 
 def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look], beside: int = 1) -> None:

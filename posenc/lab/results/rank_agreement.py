@@ -17,6 +17,7 @@ from jaxtyping import Float
 
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, Measure, Order, Published
+from posenc.lab.results.results import grouped
 from posenc.lab.results.statistics import DRAWS, LEVEL, summary
 
 FEWEST = 4
@@ -68,12 +69,9 @@ def rank_correlations(claims: Iterable[Published | Order], evidence: Evidence) -
 
     Equal numbers share the mean of their ranks. Bounds and our own predictions do not count.
     """
-    columns: dict[tuple[str, Measure], list[Published]] = {}
-    for claim in claims:
-        if isinstance(claim, Order) or claim.relation != "is" or claim.origin != "published":
-            continue
-        if claim.task == ALL or claim.scheme in evidence.schemes(claim.task):
-            columns.setdefault((claim.source, claim.measure), []).append(claim)
+    numbers = (c for c in claims if isinstance(c, Published) and c.relation == "is" and c.origin == "published")
+    ran = (claim for claim in numbers if claim.task == ALL or claim.scheme in evidence.schemes(claim.task))
+    columns = grouped(((claim.source, claim.measure), claim) for claim in ran)
     correlations: list[RankCorrelation] = []
     tables: dict[str, list[list[_Cell]]] = {}
     for (source, measure), column in columns.items():

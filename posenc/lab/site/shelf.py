@@ -62,12 +62,8 @@ class Shelved:
 
 def shelve() -> tuple[Shelved, ...]:
     """Every experiment that comes with posenc, in the order of their names."""
-    return tuple(_shelved(path) for _, path in sorted(_shipped().items()))
-
-
-def _shipped() -> dict[str, Path]:
-    """The experiments of posenc itself; the current folder, which may hold others, is not looked at."""
-    return {p.stem: p for p in sorted(experiments().glob("*.py")) if p.name[0] != "_"}
+    paths = sorted(experiments().glob("*.py"), key=lambda path: path.stem)
+    return tuple(_shelved(path) for path in paths if path.name[0] != "_")
 
 
 def experiments() -> Path:
