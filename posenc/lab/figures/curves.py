@@ -7,7 +7,7 @@ share of what a guess among all answers has.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.figures.rows import Dots, rows
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import cells
+from posenc.lab.results.statistics import at_chosen_rates, cells
 from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
@@ -69,16 +69,6 @@ def steps(results: Results) -> Drawing:
     )
     text = "\n".join([sentence, f"{SAID} {coded(results, names)}".strip(), *ending(results)])
     return Drawing(rows([names[label] for label in order], columns), text, exports.curves(results))
-
-
-def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:
-    """The trials at the learning rates that are reported, with their tasks and labels."""
-    rates = {(c.task, c.scheme): c.reported for c in cells(results)}
-    for record in results.records:
-        for trial in record.trials:
-            label = results.label(record, trial)
-            if trial.knobs.lr in rates.get((record.task.label, label), ()):
-                yield record.task, label, trial
 
 
 def runs_along(

@@ -104,8 +104,7 @@ def _grid(groups: Groups, by: Sequence[str]) -> list[str]:
     head = [f"{by[0]} \\ {by[1]}", *map(str, across)]
     medians = {group: f"{summary(values).median:.2f}" for group, values in groups.items()}
     table = [[str(a), *(medians.get((a, b), "·") for b in across)] for a in down]
-    widths = [max(len(row[k]) for row in [head, *table]) for k in range(len(head))]
-    return ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in [head, *table]]
+    return style.aligned([head, *table])
 
 
 def _list(groups: Groups, by: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ import contextlib
 import importlib.util
 import math
 import textwrap
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
@@ -178,6 +178,12 @@ def canvas(
 def short_share(share: float) -> str:
     """A share in two digits, as `.98` and `1.00`."""
     return f"{share:.2f}".removeprefix("0")
+
+
+def aligned(rows: Sequence[Sequence[str]], side: Callable[[str, int], str] = str.rjust) -> list[str]:
+    """Rows of texts as lines, in columns two spaces apart, to the right or by `str.ljust` to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(side, row, widths)).rstrip() for row in rows]
 
 
 def plain(text: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import cells
+from posenc.lab.results.statistics import at_chosen_rates
 from posenc.lab.store.records import NATS, PARTS
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
@@ -47,15 +47,12 @@ def effective_memories(results: Results, size: int) -> dict[tuple[str, str], flo
     """Task and scheme to the effective memory at a size: that of the median over runs of what they lose above the least
     loss, at the places beyond training, at the learning rates that are reported. This makes the test examples again,
     and imports jax. Tasks without exact losses, and schemes without a finished run at this size, are left out."""
-    rates = {(cell.task, cell.scheme): cell.reported for cell in cells(results)}
     runs: dict[tuple[str, str], dict[tuple[float, int], float]] = {}
     tasks: dict[tuple[str, str], TaskRecord] = {}
-    for record in results.records:
-        for trial in record.trials:
-            key = record.task.label, results.label(record, trial)
-            if trial.knobs.lr in rates.get(key, ()) and (above := _far_excess(record.task, trial, size)) is not None:
-                runs.setdefault(key, {})[trial.knobs.lr, trial.knobs.seed] = above
-                tasks[key] = record.task
+    for task, label, trial in at_chosen_rates(results):
+        if (above := _far_excess(task, trial, size)) is not None:
+            runs.setdefault((task.label, label), {})[trial.knobs.lr, trial.knobs.seed] = above
+            tasks[task.label, label] = task
     medians = {key: float(np.median(values)) for key, values in seed_values(runs).items()}
     return {
         key: effective_memory(median, _lost(tasks[key].label, size, tasks[key].first_beyond or 0), size)

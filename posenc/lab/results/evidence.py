@@ -100,15 +100,11 @@ class Evidence:
         rates = self.rates.get((measure.task, scheme), ())
         return by_seed(self.runs(measure, scheme), rates) if rates else {}
 
-    def floor(self, measure: Measure, scheme: str | None = None) -> tuple[str, float] | None:
-        """The highest floor that is known by this metric, on average over the sizes; its name and its share. That of a
-        scheme is counted at the places beyond its own training."""
-        task, sizes = self._task(measure, scheme), self.sizes(measure)
-        return None if task is None else best_floor(task, sizes, measure.weights)
-
     def highest(self, measure: Measure, scheme: str) -> float | None:
-        """The share of the highest floor of a scheme; None where none is known."""
-        named = self.floor(measure, scheme)
+        """The highest floor of a scheme that is known by this metric, on average over the sizes, counted at the places
+        beyond its own training; None where none is known."""
+        task = self._task(measure, scheme)
+        named = task and best_floor(task, self.sizes(measure), measure.weights)
         return named[1] if named else None
 
     def floors(self, measure: Measure) -> dict[str, float]:

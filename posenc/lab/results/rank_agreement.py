@@ -156,8 +156,7 @@ def _cells(column: Sequence[Published], evidence: Evidence) -> list[_Cell]:
     for claim in column:
         over_all = claim.task == ALL
         runs = reciprocal_ranks(claim, evidence) if over_all else evidence.values_at_chosen_rate(measure, claim.scheme)
-        named = None if over_all else evidence.floor(measure, claim.scheme)
-        ours = named[1] if named else 0.0
+        ours = 0.0 if over_all else evidence.highest(measure, claim.scheme) or 0.0
         if runs:
             floors = (ours if claim.floor is None else claim.floor, ours)
             cells.append(_Cell(claim.scheme, claim.share, np.array(tuple(runs.values())), floors))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,7 @@ from posenc.lab.results.rates import Tuned, Validation, by_seed, choose_rate, sc
 from posenc.lab.results.results import Results, Row, grouped
 from posenc.lab.results.sizes import other_places
 from posenc.lab.store.records import LOSSES, merit
-from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
+from posenc.lab.store.schema import TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import shorten
 
 LEAST = 6
@@ -188,6 +188,16 @@ def cells(results: Results) -> tuple[TableCell, ...]:
         _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, validated, choices.get(key))
         for key in sorted({*rows, *tuning, *lost})
     )
+
+
+def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:
+    """The trials at the learning rates that are reported, with their tasks and labels."""
+    rates = {(c.task, c.scheme): c.reported for c in cells(results)}
+    for record in results.records:
+        for trial in record.trials:
+            label = results.label(record, trial)
+            if trial.knobs.lr in rates.get((record.task.label, label), ()):
+                yield record.task, label, trial
 
 
 def by_range(table_cells: Iterable[TableCell]) -> dict[tuple[str, tuple[int, int]], list[TableCell]]:

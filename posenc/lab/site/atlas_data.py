@@ -8,12 +8,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from posenc.lab.figures.curves import at_chosen_rates
 from posenc.lab.results import statistics
 from posenc.lab.results.atlas_cells import PROBE_OF, on_probes, placed, reach
 from posenc.lab.results.floors import highest
 from posenc.lab.results.results import Results, load
-from posenc.lab.results.statistics import TableCell
+from posenc.lab.results.statistics import TableCell, at_chosen_rates
 from posenc.lab.spec import atlas
 from posenc.lab.store.records import PACKED
 

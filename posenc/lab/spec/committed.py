@@ -24,8 +24,8 @@ def files() -> dict[str, Path]:
 
     Raises `ValueError` where no folder has any: the installation is broken.
     """
-    every = [path for folder in folders() for path in sorted(folder.glob("*.py"))]
-    paths = {p.stem: p for p in every if p.name[0] != "_" and p.is_file()}  # a pipe, which may never end, is not read
+    places = [path for folder in folders() for path in sorted(folder.glob("*.py"))]
+    paths = {p.stem: p for p in places if p.name[0] != "_" and p.is_file()}  # a pipe, which may never end, is not read
     if not paths:
         raise ValueError(
             f"No experiment was found in {str(PACKAGED)!r} or in the folder 'experiments' here; reinstall posenc, or"
