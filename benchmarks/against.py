@@ -215,10 +215,7 @@ def bars(found: dict[tuple[str, int], dict[str, side.Row]]) -> dict[str, float]:
 
 
 def main() -> None:
-    options = side.arguments(__doc__, bars="only candidates that a bar names")
-    if options.candidate:
-        side.serve(candidate(options.candidate))
-        return
+    options = side.arguments(__doc__, candidate=candidate, bars="only candidates that a bar names")
     lengths = LENGTHS[:1] if options.quick else LENGTHS
     installed = peers.versions()
     absent = isinstance(installed, str)
@@ -235,8 +232,7 @@ def main() -> None:
             print()
     print(installed if absent else f"peers: {installed}")
     ratios = bars(found)
-    for bar, ratio in ratios.items():
-        print(f"{bar:70s} {ratio:8.2f}")
+    side.show(ratios, 70)
     print(side.caution((row for rows in found.values() for row in rows.values()), options.quick, load))
     kept = [
         r._asdict() | {"name": f"{n} | {way} | {length}"} for (way, length), rs in found.items() for n, r in rs.items()

@@ -55,7 +55,7 @@ HEADER = ["scheme", "tokens", "pass", "faster", "less memory", "MiB", "of peak",
 
 
 def main() -> None:
-    options = side.arguments(__doc__, rounds=3, children=False)
+    options = side.arguments(__doc__, rounds=3)
     load = os.getloadavg()[0]
     shapes = [(s, n) for n in SHORT for s in SCHEMES] + ([] if options.quick else [(s, LONG) for s in BARRED])
     found, every = {}, []

@@ -36,17 +36,16 @@ def seconds(command: list[str], rounds: int, **more) -> float:
 def compiling() -> tuple[float, float]:
     """Seconds to compile `init` and `segment` of the five-layer model."""
     import jax
-    import jax.numpy as jnp
 
     jax.config.update("jax_num_cpu_devices", 2)
     from benchmarks.sweep import STEPS, cell, compiled_segment
     from posenc.lab.spec.run import Knobs
     from posenc.lab.train.lanes import Arrangement, stack
-    from posenc.lab.train.training import program
+    from posenc.lab.train.training import as_arrays, program
 
     how = Arrangement("map", 2)
     run = program(cell(128, 4), STEPS, 1, how)
-    lane = stack([Knobs(jnp.uint32(n), *map(jnp.float32, Knobs()[1:])) for n in range(2)], how)
+    lane = stack([as_arrays(Knobs(seed=n)) for n in range(2)], how)
     began = time.perf_counter()
     state = run.init(lane)
     first = time.perf_counter() - began
@@ -69,7 +68,7 @@ def started(folder: Path) -> tuple[float, float]:
 
 
 def main() -> None:
-    options = side.arguments(__doc__, rounds=7, children=False)
+    options = side.arguments(__doc__, rounds=7)
     rounds = options.rounds
     interpreter = seconds([sys.executable, "-c", "pass"], rounds)
     helped = seconds([sys.executable, "-m", "posenc", "--help"], rounds)
@@ -92,8 +91,7 @@ def main() -> None:
         "E3 compile segment, s": segment,
         "E3 init / segment (bar at most 0.3)": init / segment,
     }
-    for name, value in figures.items():
-        print(f"{name:48s} {value:8.2f}")
+    side.show(figures, 48)
     side.write(options.json, figures)
 
 

@@ -102,10 +102,7 @@ def candidate(name: str) -> side.Ready:
 
 
 def main() -> None:
-    options = side.arguments(__doc__)
-    if options.candidate:
-        side.serve(candidate(options.candidate))
-        return
+    options = side.arguments(__doc__, candidate=candidate)
     if options.quick:
         os.environ["POSENC_BENCHMARK_STEPS"] = "4"
     load = os.getloadavg()[0]
@@ -119,8 +116,7 @@ def main() -> None:
         if apart > TOLERANCE:
             raise SystemExit(f"{ours!r} and {theirs!r} should compute the same, but differ by {apart:.1e}.")
         ratios[f"{ours} / {theirs}"] = rows[ours].speed / rows[theirs].speed
-    for what, ratio in ratios.items():
-        print(f"{what:42s} {ratio:6.2f}")
+    side.show(ratios, 42, 6)
     print(side.caution(rows.values(), options.quick, load))
     side.write(options.json, {"rows": [r._asdict() for r in rows.values()], "ratios": ratios})
 

@@ -151,11 +151,12 @@ def peak(schemes: Sequence[str], tasks: Sequence[str]) -> float:
     return int(done.stdout.split()[-1]) / 2**10
 
 
-def on_one_core() -> None:
-    """Keep this process, and XLA's threads, on one core; before jax starts."""
+def candidate(name: str) -> side.Ready:
+    """One of the two steps of P3. It keeps this process, and XLA's threads, on one core, before jax starts."""
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    return {OURS: ours, PLAIN: plain}[name]()
 
 
 def ours() -> side.Ready:
@@ -237,11 +238,7 @@ def plain() -> side.Ready:
 
 
 def main() -> None:
-    options = side.arguments(__doc__)
-    if options.candidate:
-        on_one_core()
-        side.serve({OURS: ours, PLAIN: plain}[options.candidate]())
-        return
+    options = side.arguments(__doc__, candidate=candidate)
     load = os.getloadavg()[0]
     rows = side.compare("benchmarks.programs", [OURS, PLAIN], options.rounds)
 
@@ -268,8 +265,7 @@ def main() -> None:
     first, every = (peak(some, SWEPT[1]) for some in (SWEPT[0][:1], SWEPT[0]))
     figures |= {"P5 peak of one scheme on four tasks, MiB": first, "P5 peak of three schemes, MiB": every}
     figures["P5 three schemes over one (bar 1.1)"] = every / first
-    for name, value in figures.items():
-        print(f"{name:52s} {value:8.2f}")
+    side.show(figures, 52)
     print(side.caution(rows.values(), options.quick, load))
     kept = [row._asdict() | {"name": name, "median": statistics.median(row.seconds)} for name, row in rows.items()]
     side.write(options.json, {"load before": load, "parts": suite._asdict(), "rows": kept, "figures": figures})

@@ -136,7 +136,7 @@ BARS = {10_000: {"status_s": 1.0, "start_s": 1.5, "claim_ms": 50.0}, 100_000: {"
 
 
 def main() -> None:
-    options = side.arguments(__doc__, 3, children=False, records=("how many records", None))
+    options = side.arguments(__doc__, 3, records=("how many records", None))
     records = side.count(options.records or "10000")
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as place:

@@ -172,11 +172,15 @@ def jax_peak() -> float:
 
 
 def arguments(
-    doc: str, rounds: int = 5, *, children: bool = True, **further: str | tuple[str, Sequence[str]]
+    doc: str,
+    rounds: int = 5,
+    candidate: Callable[[str], Ready] | None = None,
+    **further: str | tuple[str, Sequence[str]],
 ) -> argparse.Namespace:
     """The options that all benchmarks share, and `further` ones: a help text for a flag, or help and choices.
 
-    `rounds` is the default number of rounds. With `children`, `--candidate NAME` runs one candidate, as `compare` does.
+    `rounds` is the default number of rounds. A child that `compare` started, with `--candidate NAME`, serves the
+    `candidate` of that name instead, and ends.
     """
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
     help_text = f"timed rounds of each candidate; default {rounds}, or {QUICK} with --quick"
@@ -188,9 +192,12 @@ def arguments(
         else:
             parser.add_argument(f"--{name}", help=about[0], choices=about[1])
     parser.add_argument("--json", type=Path, help="where to write the figures")
-    if children:
+    if candidate is not None:
         parser.add_argument("--candidate", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if candidate is not None and options.candidate:
+        serve(candidate(options.candidate))
+        sys.exit()
     options.rounds = options.rounds or (QUICK if options.quick else rounds)
     return options
 
@@ -236,6 +243,12 @@ def table(rows: dict[str, Row], base: str, unit: str) -> str:
             f"{row.name:42s} {ratio:6.2f} {row.speed:14.1f} {span:>16s} {row.compile_s:10.1f} {scratch:>12s}{mark}"
         )
     return "\n".join(lines)
+
+
+def show(figures: Mapping[str, float], wide: int, digits: int = 8) -> None:
+    """Print figures under one another, behind names of so many letters."""
+    for name, value in figures.items():
+        print(f"{name:{wide}s} {value:{digits}.2f}")
 
 
 def aligned(lines: list[list[str]]) -> str:

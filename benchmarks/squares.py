@@ -103,7 +103,7 @@ HEADER = ["batch × tokens, heads", "pass", "blocks faster", "auto faster", "den
 
 
 def main() -> None:
-    options = side.arguments(__doc__, rounds=9, children=False)
+    options = side.arguments(__doc__, rounds=9)
     jax.config.update("jax_platforms", "cpu")
     load, lines, every = os.getloadavg()[0], [HEADER], []
     for size in SIZES:

@@ -149,10 +149,7 @@ def bars(rows: dict[str, side.Row]) -> dict[str, float]:
 
 
 def main() -> None:
-    options = side.arguments(__doc__)
-    if options.candidate:
-        side.serve(candidate(options.candidate))
-        return
+    options = side.arguments(__doc__, candidate=candidate)
     depth = QUICK if options.quick else Size().depth
     installed = peers.versions()
     absent = isinstance(installed, str)
@@ -165,8 +162,7 @@ def main() -> None:
     print(table(rows, [COMPILED, PLAIN] if absent else []))
     print(installed if absent else f"peers: {installed}")
     ratios = bars(rows)
-    for bar, ratio in ratios.items():
-        print(f"{bar:70s} {ratio:8.2f}")
+    side.show(ratios, 70)
     print(side.caution(rows.values(), options.quick, load))
     kept = [row._asdict() | {"name": name} for name, row in rows.items()]
     size = Size(depth=depth)._asdict()

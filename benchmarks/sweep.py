@@ -44,16 +44,14 @@ def lanes_of(
 ) -> side.Ready:
     """`trials` trials in one arrangement; with `calls`, the same program called that often for one trial each."""
     import jax
-    import jax.numpy as jnp
 
     from posenc.lab.spec.run import Knobs
     from posenc.lab.train.lanes import Arrangement, stack
-    from posenc.lab.train.training import program
+    from posenc.lab.train.training import as_arrays, program
 
     how = Arrangement(inside, devices)
-    knobs = [Knobs(jnp.uint32(n), *map(jnp.float32, Knobs()[1:])) for n in range(trials)]
     run = program(cell(batch, buckets), steps, 1, how)
-    lane = stack(knobs, how)
+    lane = stack([as_arrays(Knobs(seed=n)) for n in range(trials)], how)
     states = [run.init(lane) for _ in range(calls)]
     began = time.perf_counter()
     go, scratch = compiled_segment(cell(batch, buckets), steps, how, states[0], lane)
@@ -97,10 +95,10 @@ def loop() -> side.Ready:
     from posenc.lab.spec.run import Knobs
     from posenc.lab.tasks import Batch
     from posenc.lab.train.batches import Examples
-    from posenc.lab.train.training import State, adamw, cross_entropy, init, rate_at
+    from posenc.lab.train.training import State, adamw, as_arrays, cross_entropy, init, rate_at
 
     one = cell(128, 1)
-    knobs = Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))
+    knobs = as_arrays(Knobs())
     state = jax.jit(functools.partial(init, one))(knobs)
 
     def step(state, batch, n):
@@ -148,10 +146,7 @@ def candidate(name: str) -> side.Ready:
 
 
 def main() -> None:
-    options = side.arguments(__doc__)
-    if options.candidate:
-        side.serve(candidate(options.candidate))
-        return
+    options = side.arguments(__doc__, candidate=candidate)
     rows = side.compare("benchmarks.sweep", CANDIDATES, options.rounds)
     print(side.table(rows, "S1 one program, in sequence", "trial-steps/s"))
     speed = {name: row.speed for name, row in rows.items()}
@@ -163,8 +158,7 @@ def main() -> None:
         "S3 ours / loop, steady (bar 1.3)": ours.speed / looped.speed,
         "S3 loop / ours, compilation (bar 8)": looped.compile_s / ours.compile_s,
     }
-    for bar, ratio in bars.items():
-        print(f"{bar:42s} {ratio:6.2f}")
+    side.show(bars, 42, 6)
     side.write(options.json, {"rows": [r._asdict() for r in rows.values()], "ratios": bars})
 
 

@@ -25,7 +25,7 @@ from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.train.batches import draw_sizes, make_batches
 from posenc.lab.train.bench import in_turn
 from posenc.lab.train.lanes import Arrangement, stack
-from posenc.lab.train.training import ResolvedRun, program, resolve, train_segment
+from posenc.lab.train.training import ResolvedRun, as_arrays, program, resolve, train_segment
 
 BAR = 0.05
 """Sampling must take less than this share of a step."""
@@ -68,7 +68,7 @@ def cell(text: str, **settings: Any) -> ResolvedRun:
 def measure(cell: ResolvedRun, rounds: int) -> Cost:
     """Both programs of one task, timed in turn."""
     how, first = Arrangement("map", 1), jnp.int32(0)
-    lane = stack([Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))], how)
+    lane = stack([as_arrays(Knobs())], how)
     sizes = cell.batching.sizes
     draws = draw_sizes(sizes, BATCHES, lane.seed, first)
     sample, sampling = compiled(make_batches, cell.task, sizes.batch, sizes.edges[-1], how, draws.keys, draws.sizes)
@@ -129,7 +129,7 @@ def verdict(costs: list[Cost]) -> str:
 
 
 def main() -> None:
-    options = side.arguments(__doc__, children=False, suite=("only the tasks of this suite", tasks.suites()))
+    options = side.arguments(__doc__, suite=("only the tasks of this suite", tasks.suites()))
     suite = options.suite or ("quick" if options.quick else None)
     load, costs = os.getloadavg()[0], []
     for name in tasks.suite(suite) if suite else tasks.names():

@@ -3,6 +3,7 @@
 Nothing here is timed: what a test of speed says depends on the machine's mood.
 """
 
+import io
 import math
 import re
 import subprocess
@@ -94,13 +95,17 @@ def test_a_benchmark_takes_the_options_that_it_heeds(monkeypatch, capsys):
 
     assert asked().rounds == 5 and asked("--quick").rounds == side.QUICK < 5
     assert asked(rounds=7).rounds == 7 and asked("--quick", "--rounds", "9", rounds=7).rounds == 9
-    assert asked("--candidate", "a").candidate == "a" and asked("--bars", bars="few").bars
+    assert asked("--bars", bars="few").bars
+    monkeypatch.setattr("sys.stdin", io.StringIO("go\n"))
+    with pytest.raises(SystemExit) as end:
+        asked("--candidate", "a", candidate=lambda name: side.Ready(lambda: print(name), 1.0, 0.5))
+    assert end.value.code is None and "\na\n" in capsys.readouterr().out
     for words, why in (
         (["--rounds", "0"], "must be a whole number from 1 up"),
         (["--candidate", "a"], "unrecognized arguments"),
     ):
         with pytest.raises(SystemExit):
-            asked(*words, children=False)
+            asked(*words)
         assert why in capsys.readouterr().err
 
 

@@ -38,7 +38,7 @@ def test_from_six_runs_on_the_interval_is_the_exact_one_of_the_median():
 @pytest.mark.parametrize("n, rank", [(5, None), (6, 0), (7, 0), (8, 0), (9, 1), (11, 1), (12, 2), (20, 5), (30, 9)])
 def test_ranks_are_those_of_the_tables(n, rank):
     """Conover, Practical Nonparametric Statistics, the sign interval at 95 %; here counted from 0."""
-    assert statistics._rank(n) == rank
+    assert statistics.interval_rank(n) == rank
 
 
 @given(values)

@@ -16,73 +16,47 @@ from collections.abc import Iterator, Sequence
 
 OK, FAILED, USAGE, NOTHING, DISK, PREEMPTED, STOPPED = 0, 1, 2, 3, 74, 75, 130
 
-_GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
+_GROUPS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "Train": (
-        ("quickstart", "train", "QuickStart", "train six schemes for a few minutes, print a table and draw a figure"),
-        ("run", "train", "One", "train one scheme on one task: --scheme alibi --task reverse_string --seeds 6"),
-        ("sweep", "train", "Sweep", "train many: an experiment file, or --grid scheme=rope,alibi task=even_pairs"),
-        ("work", "work", "Work", "join the work on a planned run: work runs/mine --workers 4"),
+        ("quickstart", "train.QuickStart", "train six schemes for a few minutes, print a table and draw a figure"),
+        ("run", "train.One", "train one scheme on one task: --scheme alibi --task reverse_string --seeds 6"),
+        ("sweep", "train.Sweep", "train many: an experiment file, or --grid scheme=rope,alibi task=even_pairs"),
+        ("work", "work.Work", "join the work on a planned run: work runs/mine --workers 4"),
     ),
     "Read": (
-        ("status", "status", "Status", "progress of a run, and its errors; --watch looks again and again"),
-        (
-            "clean",
-            "status",
-            "Clean",
-            "remove what no longer serves: checkpoints of recorded groups, dead claims",
-        ),
-        ("table", "read", "Tabulate", "accuracy by scheme and size: text, csv, md, latex, html, json"),
-        ("compare", "compare", "Compare", "a scheme with another, or with all: compare runs/mine rope alibi"),
-        (
-            "plot",
-            "plot",
-            "Plot",
-            "figures of a run or an experiment, also in the size of a paper: --venue icml",
-        ),
-        (
-            "report",
-            "report",
-            "WriteReport",
-            "one HTML file of a run to send to somebody: report runs/mine -o report.html",
-        ),
-        ("export", "export", "Export", "every number of a run, as CSV, JSON or Parquet, or for TensorBoard"),
-        ("evaluate", "evaluate", "Evaluate", "trained models on other sizes, on another task, or group by group"),
-        ("generate", "generate", "Generate", "what a kept model writes after a prompt, beside the true continuation"),
-        ("reproduce", "reproduce", "Reproduce", "published values beside ours, with n, interval and verdict"),
+        ("status", "status.Status", "progress of a run, and its errors; --watch looks again and again"),
+        ("clean", "status.Clean", "remove what no longer serves: checkpoints of recorded groups, dead claims"),
+        ("table", "read.Tabulate", "accuracy by scheme and size: text, csv, md, latex, html, json"),
+        ("compare", "compare.Compare", "a scheme with another, or with all: compare runs/mine rope alibi"),
+        ("plot", "plot.Plot", "figures of a run or an experiment, also in the size of a paper: --venue icml"),
+        ("report", "report.WriteReport", "one HTML file of a run to send to somebody: report runs/mine -o report.html"),
+        ("export", "export.Export", "every number of a run, as CSV, JSON or Parquet, or for TensorBoard"),
+        ("evaluate", "evaluate.Evaluate", "trained models on other sizes, on another task, or group by group"),
+        ("generate", "generate.Generate", "what a kept model writes after a prompt, beside the true continuation"),
+        ("reproduce", "reproduce.Reproduce", "published values beside ours, with n, interval and verdict"),
     ),
     "Look": (
-        ("list", "listing", "Names", "schemes, tasks, suites, models, experiments, presets, coordinates, stems"),
-        (
-            "which",
-            "which",
-            "Which",
-            "which schemes were measured at an ability, and how far they carry: which counting",
-        ),
-        (
-            "atlas",
-            "atlas",
-            "Atlas",
-            "schemes side by side on a dozen probes, yours too: atlas rope fox, atlas mine:Mine",
-        ),
+        ("list", "listing.Names", "schemes, tasks, suites, models, experiments, presets, coordinates, stems"),
+        ("which", "which.Which", "which schemes were measured at an ability, and how far they carry: which counting"),
+        ("atlas", "atlas.Atlas", "schemes side by side on a dozen probes, yours too: atlas rope fox, atlas mine:Mine"),
         (
             "describe",
-            "describe",
-            "DESCRIBE",
+            "describe.DESCRIBE",
             "one scheme, task, suite, model, preset or experiment: describe rope, describe copy",
         ),
-        ("cite", "describe", "Cite", 'BibTeX: cite "rope + alibi", cite copy'),
-        ("explain", "explain", "EXPLAIN", "what a scheme does to scores: explain rope; by hand: explain attention"),
-        ("site", ".site.command", "Site", "a site of schemes, tasks, experiments and guides, read without a network"),
-        ("open", ".site.command", "Open", "serve that site, and reports, to browsers on this machine"),
+        ("cite", "describe.Cite", 'BibTeX: cite "rope + alibi", cite copy'),
+        ("explain", "explain.EXPLAIN", "what a scheme does to scores: explain rope; by hand: explain attention"),
+        ("site", ".site.command.Site", "a site of schemes, tasks, experiments and guides, read without a network"),
+        ("open", ".site.command.Open", "serve that site, and reports, to browsers on this machine"),
     ),
     "Extend": (
-        ("new", "extend", "New", "a file with a working scheme or task, and its test: new scheme mine, new task mine"),
-        ("check", "extend", "Check", "test a scheme or a task: check rope, check mine:Mine"),
-        ("bench", "bench", "Bench", "time the kernels that can run a scheme on this machine"),
-        ("doctor", "machine", "Doctor", "versions, devices, folders"),
+        ("new", "extend.New", "a file with a working scheme or task, and its test: new scheme mine, new task mine"),
+        ("check", "extend.Check", "test a scheme or a task: check rope, check mine:Mine"),
+        ("bench", "bench.Bench", "time the kernels that can run a scheme on this machine"),
+        ("doctor", "machine.Doctor", "versions, devices, folders"),
     ),
 }
-
+"""The commands, each with the class that carries it out and what it does."""
 
 _TRAINING = ("quickstart", "run", "sweep", "work", "atlas")
 
@@ -162,7 +136,7 @@ def preempt(number: int, frame: object) -> None:
 
 
 def _dispatch(args: list[str]) -> int:
-    homes = {name: (home, cls) for group in _GROUPS.values() for name, home, cls, _ in group}
+    homes = {name: home for group in _GROUPS.values() for name, home, _ in group}
     if args[:1] == ["help"]:
         args = [*args[1:], "--help"] if len(args) > 1 else []
     if not args or args[0] in ("-h", "--help"):
@@ -180,7 +154,6 @@ def _dispatch(args: list[str]) -> int:
         from posenc.lab.spec.settings import unknown
 
         raise unknown("command", name, homes, "`posenc --help` has all")
-    home, cls = homes[name]
     if imports:
         from posenc.lab.cli.machine import start
 
@@ -189,6 +162,7 @@ def _dispatch(args: list[str]) -> int:
             modules.load(module)
     from posenc.lab.cli.options import parse
 
+    home, _, cls = homes[name].rpartition(".")
     return parse(getattr(importlib.import_module(f".{home}", __name__), cls), rest, f"posenc {name}")()
 
 
@@ -200,7 +174,7 @@ def _help() -> str:
         "  posenc quickstart                     trains, prints a table, draws a figure; a few minutes on a laptop",
     ]
     for group, commands in _GROUPS.items():
-        lines += ["", f"{group}:", *(f"  {name:<11} {summary}" for name, _, _, summary in commands)]
+        lines += ["", f"{group}:", *(f"  {name:<11} {summary}" for name, _, summary in commands)]
     lines += [
         "",
         "`posenc COMMAND --help` shows the options of a command; --version; --debug prints the traceback of an error.",

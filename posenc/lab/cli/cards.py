@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +69,8 @@ def kinds_of(text: str) -> list[str]:
         return ["task" if _is_task(tree.name) else "scheme"]
     registries = {"scheme": SCHEMES, "task": TASKS, "model": kinds.MODELS}
     by_kind = {kind: {*registry.names(), *registry.broken} for kind, registry in registries.items()}
-    by_kind |= {"preset": set(PRESETS), "experiment": set(_experiments())}
+    shipped = {path.stem for folder in committed.folders() for path in folder.glob("*.py") if path.name[0] != "_"}
+    by_kind |= {"preset": set(PRESETS), "experiment": shipped}
     named = [kind for kind, names in by_kind.items() if tree.name in names]
     if tree != grammar.Call(tree.name):  # presets and experiments have no settings
         named = [kind for kind in named if kind in registries] or named
@@ -215,10 +215,6 @@ def _experiment_file(text: str) -> Path:
     if listing.header_of(path).claim in ("", listing.UNREADABLE):
         raise ValueError(f"{echoed(text)} has no docstring that begins with a claim, so it describes no experiment.")
     return path
-
-
-def _experiments() -> Iterable[str]:
-    return (path.stem for folder in committed.folders() for path in folder.glob("*.py") if path.name[0] != "_")
 
 
 def _changed(values: dict[str, Any], usual: Run | Plan) -> str:

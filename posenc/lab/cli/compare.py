@@ -44,10 +44,6 @@ class Compare:
     size: int | None = None
     """Compare two at this size. Default: the mean over all sizes beyond the training range."""
     metric: Metric = None
-    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats or
-    bits. Default: as figures show it, of answers at every token those beyond training, or the last
-    where records lack them."""
     json: Flag = False
     """Print JSON."""
 

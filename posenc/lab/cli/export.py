@@ -36,10 +36,6 @@ class Export:
     out: Annotated[File, arg(aliases=["-o"])] = None
     """Write to this file, NAME.csv, NAME.json or NAME.parquet, not the terminal; of tensorboard, a new folder."""
     metric: Metric = None
-    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats or
-    bits. Default: as figures show it, of answers at every token those beyond training, or the last
-    where records lack them."""
     what: Literal["sizes", "curves"] = "sizes"
     """What was evaluated at each size, or the loss along training."""
     bundle: File = None

@@ -32,9 +32,17 @@ Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint=""
 File = Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 Settings = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...", help_behavior_hint="")]
 Flag = Annotated[bool, tyro.conf.arg(help_behavior_hint="")]
+Measured = Literal["accuracy", "exact", "last", "beyond", "nats", "bits"] | None
+METRICS = "{accuracy,exact,last,beyond,nats,bits}"
 Metric = Annotated[
-    Literal["accuracy", "exact", "last", "beyond", "nats", "bits"] | None,
-    tyro.conf.arg(metavar="{accuracy,exact,last,beyond,nats,bits}", help_behavior_hint=""),
+    Measured,
+    tyro.conf.arg(
+        metavar=METRICS,
+        help_behavior_hint="",
+        help="The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are"
+        " right; or their mean loss in nats or bits. Default: as figures show it, of answers at every token those"
+        " beyond training, or the last where records lack them.",
+    ),
 ]
 First = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from posenc.lab.figures.style import need_matplotlib
+from posenc.lab.figures.style import aligned, need_matplotlib
 from posenc.lab.figures.style import plain as shown
 
 _TIE = "\N{NO-BREAK SPACE}"
@@ -98,9 +98,7 @@ def say_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
             table.add_row(*map(Text, row))
         Console().print(table)
         return
-    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    for row in (columns, *cells):
-        print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
+    print("\n".join(aligned([columns, *cells], str.ljust)))
 
 
 def lasting(seconds: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
-from posenc.lab.cli.options import File, First, Metric
+from posenc.lab.cli.options import METRICS, File, First, Measured
 from posenc.lab.cli.output import report, say
 from posenc.lab.cli.read import check_finished, experiment_of, not_empty, stored
 from posenc.lab.figures.style import need_matplotlib
@@ -61,7 +61,7 @@ class Plot:
     control: Annotated[str | None, arg(metavar="SCHEME", help_behavior_hint="")] = None
     """The scheme with which improvement and ranks compare the others. Default: nope for improvement; all pairs for
     ranks."""
-    metric: Metric = None
+    metric: Annotated[Measured, arg(metavar=METRICS, help_behavior_hint="")] = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
     or their mean loss in nats or
     bits. Default: as tables show it, of answers at every token those beyond training, or the last

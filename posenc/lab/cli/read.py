@@ -36,10 +36,6 @@ class Tabulate:
     only: Settings = ()
     """Only these tasks, schemes, families, seeds or rates: scheme=rope,alibi."""
     metric: Metric = None
-    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats or
-    bits. Default: as figures show it, of answers at every token those beyond training, or the last
-    where records lack them."""
 
     sizes: Annotated[str | None, arg(metavar="INT,...", help_behavior_hint="")] = None
     """Only these sizes: 16,32. Default: all."""

@@ -13,6 +13,7 @@ from tyro.conf import Positional, arg
 from posenc.lab.cli.options import File, Flag, Metric, Settings, Text
 from posenc.lab.cli.output import output_path, report, say
 from posenc.lab.cli.read import experiment_of, filter_results, stored
+from posenc.lab.results.standing import finished
 from posenc.lab.store import disk
 
 if TYPE_CHECKING:
@@ -41,10 +42,6 @@ class WriteReport:
     only: Settings = ()
     """Only these tasks, schemes, families, seeds or rates: scheme=rope,alibi."""
     metric: Metric = None
-    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats or
-    bits. Default: as figures show it, of answers at every token those beyond training, or the last
-    where records lack them."""
     watch: Flag = False
     """Write it again every minute, until every trial of the run has a result."""
 
@@ -58,7 +55,7 @@ class WriteReport:
             return 0
         folders = [_folder(run) for run in self.run]
         while True:
-            began, ended = time.monotonic(), all(map(_ended, folders))
+            began, ended = time.monotonic(), all(map(finished, folders))
             if ended or any(stored(run).records for run in self.run):
                 disk.write(path, self._text(None if ended else round(PAUSE)).encode())
                 say(str(path))
@@ -72,22 +69,18 @@ class WriteReport:
         from posenc.lab.report.sections import citations
 
         loaded = [(run, *self._load(run)) for run in self.run]
-        finished = [(run, results, experiment) for run, results, experiment in loaded if results.records]
+        ready = [(run, results, experiment) for run, results, experiment in loaded if results.records]
         if waiting := [run for run, results, _ in loaded if not results.records and refresh is None]:
             raise ValueError(
                 f"No trial of {waiting[0]!r} has a result yet, so there is nothing to report; train it, or see"
                 " `posenc status`."
             )
         schemes = {
-            str(record.run.get("scheme", record.label)): None
-            for _, results, _ in finished
-            for record in results.records
+            str(record.run.get("scheme", record.label)): None for _, results, _ in ready for record in results.records
         }
         last = [citations(list(schemes))]
         for runs, pictures in ((True, True), (False, True), (False, False)):
-            parts = [
-                self._part(*each, prefix=f"p{k}-", runs=runs, pictures=pictures) for k, each in enumerate(finished)
-            ]
+            parts = [self._part(*each, prefix=f"p{k}-", runs=runs, pictures=pictures) for k, each in enumerate(ready)]
             if len((text := page(parts, last, refresh)).encode()) <= LARGEST:
                 return text
         raise ValueError(
@@ -146,12 +139,6 @@ def _folder(run: str) -> Path:
     if folder is None or not (folder / "plan.jsonl").is_file():
         raise ValueError(f"--watch is for runs that train, and {run!r} is no run folder; leave --watch out.")
     return folder
-
-
-def _ended(folder: Path) -> bool:
-    from posenc.lab.results.standing import finished
-
-    return finished(folder)
 
 
 def _claims(experiment: Experiment | None, run: str) -> list[Section]:

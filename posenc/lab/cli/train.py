@@ -236,10 +236,7 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
         folder = disk.root() / disk.check_name(requested.name)
         if not options.dry_run:
             disk.check_writable(folder)
-        start()
-        check_names(requested)
-        print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
-        print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
+        _announce(requested, options.dry_run)
         from posenc.lab.run.plan import resolved_runs
         from posenc.lab.run.sweep import rehearse, sweep
 
@@ -269,10 +266,7 @@ def delegate(
         engine.check()
         disk.check_writable(folder)
     with planning():
-        start()
-        check_names(requested)
-        print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
-        print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
+        _announce(requested, options.dry_run)
         if options.dry_run:
             from posenc.lab.run.sweep import rehearse
 
@@ -289,6 +283,15 @@ def delegate(
     if engine.waits and code in (OK, FAILED):
         tabulate(folder)
     return code
+
+
+def _announce(requested: Experiment, dry_run: bool) -> None:
+    """Start jax, check every name, and print what the command line does not show of suites and tuning."""
+    start()
+    check_names(requested)
+    stream = sys.stdout if dry_run else sys.stderr
+    print_suites(requested, stream)
+    print_tuning(requested.plan, stream)
 
 
 @contextlib.contextmanager

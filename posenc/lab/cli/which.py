@@ -123,15 +123,14 @@ def _score(score: AbilityScore) -> str:
 
 def _open(ability: str, scores: Sequence[AbilityScore]) -> Iterator[str]:
     """What the records leave undecided."""
+    from posenc.lab.results.results import grouped
     from posenc.lab.results.statistics import LEAST
 
     tasks, schemes = gaps(ability, scores)
     if tasks:
         yield f"{plural(len(tasks), 'task')} in no record: {', '.join(tasks)}."
     yield f"{len(schemes)} of {len(declarations('schemes'))} schemes have no record for {ability}."
-    by_task: dict[str, list[AbilityScore]] = {}
-    for score in scores:
-        by_task.setdefault(score.task, []).append(score)
+    by_task = grouped((score.task, score) for score in scores)
     if unlearned := [task for task, of in by_task.items() if all(score.learned is False for score in of)]:
         yield f"Learned by no scheme at the sizes trained on: {', '.join(unlearned)}."
     few = sorted({score.experiment for score in scores if score.right.n < LEAST})

@@ -23,12 +23,7 @@ def draw(heads: Mapping[str, Head], size: int, within: float = WITHIN) -> Figure
 
     Scores are scaled so that the target has 1 and the nearest other distance within training 0.
     """
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(style.PAGE_WIDTH, 2.0 * len(heads) + 0.3), layout="constrained")
+    with style.canvas(style.PAGE_WIDTH, 2.0 * len(heads) + 0.3) as figure:
         grid = figure.subplots(len(heads), 2, squeeze=False, sharex=True)
         for (left, right), (name, head) in zip(grid, heads.items(), strict=True):
             distances = range(1 - size, size - head.back)

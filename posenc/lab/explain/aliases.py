@@ -22,6 +22,7 @@ from jaxtyping import Float
 
 import posenc
 from posenc.core.scheme import Dims, Scheme
+from posenc.lab.figures.style import aligned
 from posenc.numerics import rotary
 
 WITHIN = 0.25
@@ -157,7 +158,7 @@ def as_text(head: Head, size: int, within: float = WITHIN) -> str:
     """The pairs that the head uses, the aliases with the turns of these pairs, and the places from which they are in
     view."""
     lines = [f"The head with the widest margin, {head.margin:.2f}, uses these pairs:"]
-    lines += _columns(
+    lines += aligned(
         [
             ["pair", *(str(n + 1) for n in head.pairs)],
             ["period", *(f"{2 * np.pi / head.frequencies[n]:.4g}" for n in head.pairs)],
@@ -172,7 +173,7 @@ def as_text(head: Head, size: int, within: float = WITHIN) -> str:
         turns = (f"{turn:.2f}" for turn in head.turns(distance)[head.pairs])
         rows.append([f"{distance:+}", f"{distance + head.back:+}", f"{gap:.2f}", *turns])
     lines += ["", "Aliases; the gap is how far a score is below the target's, where 1 is the nearest within training:"]
-    lines += [*_columns(rows), "", f"In view in a row of {size} tokens:"]
+    lines += [*aligned(rows), "", f"In view in a row of {size} tokens:"]
     for part in stretches(aliases, head.back, size):
         places = f"places {part.first} to {part.last}" if part.first < part.last else f"place {part.first}"
         lines.append(f"{places}  {', '.join(f'{alias.distance:+}' for alias in part.aliases) or 'none'}")
@@ -197,11 +198,6 @@ def as_json(head: Head, size: int, within: float = WITHIN) -> dict[str, Any]:
             for part in stretches(aliases, head.back, size)
         ],
     }
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
 def _other_distances(back: int, span: tuple[int, int]) -> list[int]:

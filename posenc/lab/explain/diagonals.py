@@ -84,14 +84,9 @@ def steepest(scheme: str, layers: Sequence[Float[np.ndarray, "H T T"]], back: in
 def draw(diagonals: Sequence[Diagonal]) -> Figure:
     """Two panels for each scheme, its head above and below the sum over all heads, from white for no weight to dark for
     the largest in the panel; lines show where training ended."""
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
     across = min(ACROSS, len(diagonals))
     down = -(-len(diagonals) // across)
-    with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(style.PAGE_WIDTH * across / ACROSS, 3.1 * down), layout="constrained")
+    with style.canvas(style.PAGE_WIDTH * across / ACROSS, 3.1 * down) as figure:
         grid = figure.subplots(2 * down, across, squeeze=False)
         for k, diagonal in enumerate(diagonals):
             row, column = divmod(k, across)

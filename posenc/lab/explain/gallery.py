@@ -63,14 +63,10 @@ def _panel(name: str) -> SchemePanel:
 
 def draw(shown: list[SchemePanel]) -> Figure:
     """All panels on one page, each with its name in the hue of its family; a star where parameters were moved."""
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
     rows = math.ceil(len(shown) / COLUMNS)
-    with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(COLUMNS * 1.15, rows * 1.4 + 0.9), layout="constrained")
+    with style.canvas(COLUMNS * 1.15, rows * 1.4 + 0.9) as figure:
+        from matplotlib.patches import Patch
+
         for axes in (grid := figure.subplots(rows, COLUMNS, squeeze=False)).flat:
             axes.set_axis_off()
         hues = style.family_hues({panel.family for panel in shown})

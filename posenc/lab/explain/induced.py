@@ -226,12 +226,7 @@ def draw(shown: list[View], title: str) -> Figure:
     """The same matrices in colour, light where a pair scores low."""
     from posenc.lab.figures import style
 
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(3.4 * len(shown) + 0.4, 3.3), layout="constrained")
+    with style.canvas(3.4 * len(shown) + 0.4, 3.3) as figure:
         for axes, view in zip(figure.subplots(1, len(shown), squeeze=False).flat, shown, strict=True):
             image = axes.imshow(view.matrix, cmap="Blues")
             axes.set_title(style.plain(view.title).replace(": ", "\n").replace(", ", "\n", 1), size=7.5)

@@ -19,15 +19,10 @@ ACROSS = 9.0
 
 def draw(sheet: Sheet) -> Figure:
     """A sheet as a page: a line of matrices for each step, the followed row framed, changed numbers in colour."""
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
     lines = [(step, line) for step in sheet.steps for line in _lines(step.matrices)]
     heights = [LINE * (2.6 + max(len(m.values) + bool(m.columns) for m in line)) for _, line in lines]
     tall = sum(heights) + 0.6
-    with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(ACROSS, tall))
+    with style.canvas(ACROSS, tall, layout=None) as figure:
         figure.text(0.2 / ACROSS, 1 - 0.3 / tall, style.plain(sheet.title), size=11, weight="bold", color=style.INK)
         top, before = 0.6, None
         for (step, line), height in zip(lines, heights, strict=True):

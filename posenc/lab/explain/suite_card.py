@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from posenc.catalog.card import Card, Fact
+from posenc.lab.figures.style import aligned
 from posenc.lab.run.plan import evaluated
 from posenc.lab.spec.run import SUITE, Plan, Run
 from posenc.lab.spec.suites import named
@@ -21,18 +22,11 @@ def card(text: str) -> Card:
     settings = ", ".join(f"{name}={_cell(value, ',')}" for name, value in values.items()) or "none"
     facts = (
         Fact("use", use := f"task={SUITE}{suite.name}", ""),
-        Fact("tasks", rows, _table(rows), "", is_block=True),
+        Fact("tasks", rows, "\n".join(aligned([COLUMNS, *map(_cells, rows)], str.ljust)), "", is_block=True),
         Fact("settings", values, settings),
         Fact("presets", presets, " or ".join(f"--preset {name}" for name in presets) or "not as a whole", "published"),
     )
     return Card("suite", suite.name, suite.idea, facts=facts, title=use)
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    """The tasks in aligned columns."""
-    cells = [list(COLUMNS), *map(_cells, rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)
 
 
 def _row(run: Run, plan: Plan) -> dict[str, Any]:

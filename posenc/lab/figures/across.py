@@ -7,7 +7,7 @@ multiples: a panel for each, with the others in grey.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from posenc.lab.figures.panels import (
     shares,
 )
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import TableCell, cells, summary
+from posenc.lab.results.statistics import TableCell, by_range, cells, summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,24 +69,19 @@ def panels(
     `most` is small multiples; others stand in up to so many columns.
     """
     style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    families = {c.scheme: results.words.family(c.scheme, c.family) for c in cells(results)}
     labels = dict.fromkeys(s for panel in shown for s in panel.points)
     if not labels:
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
-    names, looks = results.words.lines(labels), style.looks(((s, families.get(s, "none")) for s in labels), most)
+    names, looks = results.words.lines(labels), looks_of(results, labels, most)
     text = caption(results, shown, names, every_rate=every_rate, claimed=claimed, more=more)
     many = max(len(panel.points) for panel in shown) > most
     grid = multiples(shown, names) if many else [*shown]
     if len(grid) > PANELS:
         raise ValueError(f"Lines and tasks would make {len(grid)} panels, more than {PANELS}; use --figure heatmap.")
     in_a_row = MULTIPLES if many else columns
-    with matplotlib.rc_context(style.RC):
-        rows, columns = shape(len(grid), in_a_row)
-        below = 0 if many else 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
-        figure = Figure(figsize=(style.PAGE_WIDTH, TALL[columns] * rows + below), layout="constrained")
+    rows, columns = shape(len(grid), in_a_row)
+    below = 0 if many else 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
+    with style.canvas(style.PAGE_WIDTH, TALL[columns] * rows + below) as figure:
         before = None
         for k, (axes, panel) in enumerate(zip(places(figure, len(grid), in_a_row), grid, strict=True)):
             if panel is None:
@@ -100,6 +95,12 @@ def panels(
             style.legend(figure, {scheme: looks[scheme] for scheme in by_merit(shown)}, names)
         settle(figure)
     return Drawing(figure, text)
+
+
+def looks_of(results: Results, schemes: Iterable[str], most: int = MOST) -> dict[str, style.Look]:
+    """Scheme to its look, by the families of the results; `most` is as `style.looks` takes it."""
+    families = {c.scheme: results.words.family(c.scheme, c.family) for c in cells(results)}
+    return style.looks(((scheme, families.get(scheme, "none")) for scheme in schemes), most)
 
 
 def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look], beside: int = 1) -> None:
@@ -157,10 +158,8 @@ def by_merit(shown: Sequence[Panel]) -> list[str]:
 
 def fit_in(table_cells: Sequence[TableCell]) -> bool:
     """Whether a panel for each task, or for each line of each task where there are many, is few enough."""
-    tasks = {
-        (c.task, c.trained): sum((d.task, d.trained) == (c.task, c.trained) for d in table_cells) for c in table_cells
-    }
-    return max(tasks.values(), default=0) <= MOST or sum(tasks.values()) <= PANELS
+    lines = [len(group) for group in by_range(table_cells).values()]
+    return max(lines, default=0) <= MOST or sum(lines) <= PANELS
 
 
 def multiples(shown: Sequence[Panel], names: Mapping[str, str]) -> list[Panel | None]:

@@ -45,15 +45,9 @@ def atlas_drawing(results: Results) -> Drawing:
 
 def atlas_table(cells: Sequence[AtlasCell]) -> Figure:
     """The table of cells; probes that none of them has have no column."""
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
     columns = [(m, p) for m in atlas.MODELS for p in atlas.PROBES if any((c.model, c.probe) == (m, p) for c in cells)]
     rows = _rows(cells)
-    with matplotlib.rc_context(style.RC):
-        high = HEAD + HEIGHT * (len(rows) + 1) + FOOT
-        figure = Figure(figsize=(style.PAGE_WIDTH, high), layout="constrained")
+    with style.canvas(style.PAGE_WIDTH, HEAD + HEIGHT * (len(rows) + 1) + FOOT) as figure:
         axes = figure.subplots(subplot_kw={"label": TABLE, "ylabel": "scheme"})
         _table(axes, {(c.row, c.model, c.probe): c for c in cells}, [*rows], columns)
         _headings(axes, columns)
@@ -97,14 +91,10 @@ def _table(
             if cell.learned and cell.rates_apart >= APART:
                 axes.plot(x + 0.42, y - 0.32, ".", color=ink, markersize=2)
     axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) + 0.5, -0.5), xticks=[])
-    axes.set_yticks(range(len(rows) + 1), ["best floor at 2 L", *map(_short, rows)])
+    names = [row.replace(f"{WITH}rope", STAR) for row in rows]
+    axes.set_yticks(range(len(rows) + 1), ["best floor at 2 L", *names])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-
-
-def _short(row: str) -> str:
-    """A row's name; of what RoPE's models are evaluated under, that with a star."""
-    return row.replace(f"{WITH}rope", STAR)
 
 
 def _headings(axes: Axes, columns: Sequence[tuple[str, str]]) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import listed, metric_named
-from posenc.lab.figures.curves import at_chosen_rates, guess
+from posenc.lab.figures.curves import guess, runs_along
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.results.excess import excess, octaves, window_excess
 from posenc.lab.results.floors import floors_by_place
-from posenc.lab.results.rates import seed_names, seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.store.records import LOSSES, NATS, PARTS
-from posenc.lab.store.schema import TaskRecord
+from posenc.lab.store.schema import TaskRecord, TrialRecord
 
 LEAST = 1e-3
 """Nats that are drawn at least: a log axis has no zero."""
@@ -46,30 +45,27 @@ def place_panels(results: Results) -> list[Panel]:
             f"The records of {results.name!r} hold no hits by place: older versions did not count them, and tasks of"
             " one answer token have them at one place; train again under a new --name, or use --figure length."
         )
-    by_task: dict[tuple, dict[str, dict[float, dict]]] = {}
-    first: dict[tuple, int | None] = {}
-    readers: dict[tuple, dict[float, dict[str, float]]] = {}
-    for task, label, trial in at_chosen_rates(results):
-        key = task.label, task.trained
-        if (size := longest.get(key)) is not None and trial.places and size in trial.places:
-            first[key] = task.first_beyond
-            readers[key] = floors_by_place(task, size) if task.metric in LOSSES else {}
-            for x, mean in _means(task, size, trial.places[size]):
-                runs = by_task.setdefault(key, {}).setdefault(label, {}).setdefault(x, {})
-                runs[trial.knobs.lr, trial.knobs.seed] = mean
+    last: dict[tuple, TaskRecord] = {}
+
+    def means(task: TaskRecord, trial: TrialRecord) -> list[tuple[float, float]]:
+        size = longest.get(key := (task.label, task.trained))
+        if size is None or size not in (trial.places or {}):
+            return []
+        last[key] = task
+        return _means(task, size, trial.places[size])
+
     words, tasks, shown = results.words, results.tasks(), []
-    for key, runs in sorted(by_task.items()):
-        points = {label: seed_values(of) for label, of in runs.items()}
-        task, share = key[0], guess(tasks[key[0]])
+    for key, runs in sorted(runs_along(results, means).items()):
+        task, size, share = key[0], longest[key], guess(tasks[key[0]])
         unit = LOSSES.get(metric := tasks[task].metric)
         floor = {"uniform": -math.log(share) / unit if unit else share} if share else {}
-        floors = {x: floor for of in points.values() for x in of} if floor else {}
-        floors |= {x: floor | of for x, of in readers[key].items()}
-        inside = (0, first[key] - 1) if first[key] else None
-        title, what = f"{words.title(task)}, size {longest[key]}", metric_named(metric) if unit else "accuracy"
+        floors = {x: floor for of in runs.values() for x in of} if floor else {}
+        readers = floors_by_place(last[key], size) if last[key].metric in LOSSES else {}
+        floors |= {x: floor | of for x, of in readers.items()}
+        inside = (0, first - 1) if (first := last[key].first_beyond) else None
+        title, what = f"{words.title(task)}, size {size}", metric_named(metric) if unit else "accuracy"
         fields = (f"{what} at this place", title, words.code(task), floors, inside)
-        seeds = {label: seed_names(of) for label, of in runs.items()}
-        shown.append(Panel(points, "place in the text", *fields, log=False, falling=unit is not None, seeds=seeds))
+        shown.append(Panel.of_runs(runs, "place in the text", *fields, log=False, falling=unit is not None))
     return shown
 
 
@@ -110,18 +106,17 @@ def excess_curve(results: Results, most: int = 15) -> Drawing:
 
 def excess_panels(results: Results) -> list[Panel]:
     """Its panels. Raises `ValueError` for records without exact losses."""
-    by_task: dict[tuple, dict[str, dict[int, dict]]] = {}
     floors: dict[tuple, dict[int, dict[str, float]]] = {}
-    for task, label, trial in at_chosen_rates(results):
-        key = task.label, task.trained
+
+    def above(task: TaskRecord, trial: TrialRecord) -> Iterator[tuple[int, float]]:
         for end, octave in octaves(task).items():
-            if trial.places and octave.size in trial.places:
-                value = max(excess(task, octave, trial.places[octave.size]), LEAST)
-                runs = by_task.setdefault(key, {}).setdefault(label, {}).setdefault(end, {})
-                runs[trial.knobs.lr, trial.knobs.seed] = value
+            if octave.size in (trial.places or {}):
                 lost = window_excess(task, octave)
                 windows = {f"window {w}": lost[w] for w in WINDOWS if lost.get(w, 0) >= LEAST}
-                floors.setdefault(key, {})[end] = windows
+                floors.setdefault((task.label, task.trained), {})[end] = windows
+                yield end, max(excess(task, octave, trial.places[octave.size]), LEAST)
+
+    by_task = runs_along(results, above)
     if not by_task:
         raise ValueError(
             f"The records of {results.name!r} hold no exact losses, which only tasks such as 'copies' have; use"
@@ -129,8 +124,7 @@ def excess_panels(results: Results) -> list[Panel]:
         )
     words, shown = results.words, []
     for key, lines in sorted(by_task.items()):
-        points = {label: seed_values(of) for label, of in lines.items()}
         ends = (min(floors[key]), key[1][1])
         head = ("place in the text, up to", "excess (nats)", words.title(key[0]), words.code(key[0]))
-        shown.append(Panel(points, *head, floors[key], ends, log=True, falling=True))
+        shown.append(Panel.of_runs(lines, *head, floors[key], ends, log=True, falling=True))
     return shown

@@ -5,6 +5,7 @@ A caption has at most five lines; the numbers of every run are in the CSV beside
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from posenc.lab.models.kinds import MODELS
 from posenc.lab.results.learned import at_floor
 from posenc.lab.results.losses import SAID, falling
 from posenc.lab.results.rate_gaps import rate_gap
-from posenc.lab.results.results import Results
+from posenc.lab.results.results import Results, grouped
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, cells, summary
 from posenc.lab.results.words import NETWORKS, Words
 from posenc.lab.store.folder import FAILURES
@@ -73,14 +74,11 @@ def spreads(groups: Iterable[Sequence[float]]) -> str:
 
 def counts(table_cells: tuple[TableCell, ...], unreadable: int = 0) -> str:
     """The number of trials by outcome, at all learning rates, and of records that could not be read."""
-    total: dict[str, int] = {}
-    for cell in table_cells:
-        for outcome, n in cell.counts.items():
-            total[outcome] = total.get(outcome, 0) + n
-    failed = sum(total.get(k, 0) for k in FAILURES)
+    total = sum((Counter(cell.counts) for cell in table_cells), Counter[str]())
+    failed = sum(total[k] for k in FAILURES)
     waiting = sum(n for k, n in total.items() if k not in (*FAILURES, "done", "diverged"))
-    diverged = total.get("diverged", 0)
-    text = f"Trials: {total.get('done', 0)} done, {diverged} diverged"
+    diverged = total["diverged"]
+    text = f"Trials: {total['done']} done, {diverged} diverged"
     text += " (each counted as a uniform guess)" if diverged else ""
     text += f", {failed} failed" + (" (left out)" if failed else "")
     text += f", {waiting} not finished" if waiting else ""
@@ -119,9 +117,7 @@ def unstable(table_cells: tuple[TableCell, ...]) -> list[str]:
 def unsettled(table_cells: tuple[TableCell, ...]) -> list[str]:
     """The schemes whose learning rate may change, since some tuning trials have no result."""
     names = [(cell.task, cell.scheme) for cell in table_cells if not cell.settled]
-    which = _by_task(names) if len(names) <= NAMED else f"{len(names)} schemes, counted per task"
-    head = "The learning rate may still change, since tuning trials have no result"
-    return [f"{head}: {which}."] if names else []
+    return _named("The learning rate may still change, since tuning trials have no result", names)
 
 
 def left_out(table_cells: tuple[TableCell, ...]) -> list[str]:
@@ -131,18 +127,23 @@ def left_out(table_cells: tuple[TableCell, ...]) -> list[str]:
         trials = ", ".join(f"{plural(n, 'trial')} at {rate:g}" for rate, n in sorted(cell.left_out.items()))
         names += [(cell.task, f"{cell.scheme} ({trials})")] if trials else []
     head = "Reported seeds that are left out, since the tuning seeds chose another learning rate"
-    return [f"{head}: {_by_task(names)}."] if names else []
+    return _named(head, names, most=len(names))
 
 
 def ties(table_cells: tuple[TableCell, ...]) -> list[str]:
     """The schemes that are reported at several rates, since these tie in validation."""
     several = [c for c in table_cells if len(c.reported) > 1]
     names = [(c.task, f"{c.scheme} ({', '.join(f'{rate:g}' for rate in c.reported)})") for c in several]
-    which = _by_task(names) if len(names) <= NAMED else f"{len(names)} schemes, counted per task"
     head = (
         "Where rates tie in validation, within one standard error of the best, n counts seeds, and a seed's number is"
         " the median of its runs at them"
     )
+    return _named(head, names)
+
+
+def _named(head: str, names: Sequence[tuple[str, str]], most: int = NAMED) -> list[str]:
+    """A sentence that ends with pairs of a task and a scheme, or of more than `most` with their number."""
+    which = _by_task(names) if len(names) <= most else f"{len(names)} schemes, counted per task"
     return [f"{head}: {which}."] if names else []
 
 
@@ -170,10 +171,7 @@ def rate_gaps(table_cells: tuple[TableCell, ...], words: Words | None = None) ->
 
 def _by_task(names: Iterable[tuple[str, str]]) -> str:
     """Pairs of a task and a name in a sentence."""
-    tasks: dict[str, list[str]] = {}
-    for task, name in names:
-        tasks.setdefault(task, []).append(name)
-    return "; ".join(f"{listed(group)} on {plain(task)}" for task, group in tasks.items())
+    return "; ".join(f"{listed(group)} on {plain(task)}" for task, group in grouped(names).items())
 
 
 def still_falling(results: Results) -> list[str]:

@@ -16,7 +16,7 @@ from posenc.lab.results.control import holm
 from posenc.lab.results.learned import SOLVED, WORDS, Hindrance, above_floor, bar, error, hindrance, solves
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import LEAST, LEVEL, TableCell, cells, summary
+from posenc.lab.results.statistics import LEAST, LEVEL, TableCell, by_range, cells, summary
 
 NAMED = 6
 """The most lines that are named; of more, their number is given."""
@@ -26,7 +26,6 @@ SO: dict[Hindrance, str] = {
     "falling": "so this compares speed of learning; train longer",
 }
 """What follows where no scheme can be called better."""
-Groups = Mapping[tuple[str, tuple[int, int]], list[TableCell]]
 
 
 def solved(results: Results, names: Mapping[str, str]) -> str:
@@ -98,10 +97,6 @@ def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> 
     return clear
 
 
-def _groups(results: Results) -> Groups:
+def _groups(results: Results) -> dict[tuple[str, tuple[int, int]], list[TableCell]]:
     """The cells with a finished run, by task and sizes trained on."""
-    groups: dict[tuple[str, tuple[int, int]], list[TableCell]] = {}
-    for cell in cells(results):
-        if cell.n:
-            groups.setdefault((cell.task, cell.trained), []).append(cell)
-    return groups
+    return by_range(cell for cell in cells(results) if cell.n)

@@ -7,17 +7,18 @@ share of what a guess among all answers has.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from posenc.lab.figures import exports
 from posenc.lab.figures.across import panels
 from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.figures.rows import Dots, rows
-from posenc.lab.results.rates import seed_names, seed_values
+from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import cells
+from posenc.lab.results.statistics import at_chosen_rates, cells
 from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
@@ -33,19 +34,13 @@ def curves(results: Results) -> Drawing:
 
 def curve_panels(results: Results) -> list[Panel]:
     """Its panels. Raises `ValueError` for records without losses along training."""
-    by_task: dict[tuple, dict[str, dict[int, dict]]] = {}
-    for task, label, trial in at_chosen_rates(results):
-        for step, loss in _curve(trial):
-            at = by_task.setdefault((task.label, task.trained), {}).setdefault(label, {})
-            at.setdefault(step, {})[trial.knobs.lr, trial.knobs.seed] = loss
+    by_task = runs_along(results, lambda _, trial: _curve(trial))
     _refuse(results, by_task)
-    words, shown = results.words, []
-    for (task, _), runs in sorted(by_task.items()):
-        points = {label: seed_values(of) for label, of in runs.items()}
-        seeds = {label: seed_names(of) for label, of in runs.items()}
-        head = ("steps of training", "loss", words.title(task), words.code(task))
-        shown.append(Panel(points, *head, log=False, falling=True, seeds=seeds))
-    return shown
+    words = results.words
+    return [
+        Panel.of_runs(runs, "steps of training", "loss", words.title(task), words.code(task), log=False, falling=True)
+        for (task, _), runs in sorted(by_task.items())
+    ]
 
 
 def steps(results: Results) -> Drawing:
@@ -76,14 +71,17 @@ def steps(results: Results) -> Drawing:
     return Drawing(rows([names[label] for label in order], columns), text, exports.curves(results))
 
 
-def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:
-    """The trials at the learning rates that are reported, with their tasks and labels."""
-    rates = {(c.task, c.scheme): c.reported for c in cells(results)}
-    for record in results.records:
-        for trial in record.trials:
-            label = results.label(record, trial)
-            if trial.knobs.lr in rates.get((record.task.label, label), ()):
-                yield record.task, label, trial
+def runs_along(
+    results: Results, values: Callable[[TaskRecord, TrialRecord], Iterable[tuple[Any, float]]]
+) -> dict[tuple[str, tuple[int, int]], dict[str, dict[Any, dict[tuple[float, int], float]]]]:
+    """Task and sizes trained on to scheme to place along x to rate and seed to value, of the runs at the rates that are
+    reported; `values` gives the places of a trial, each with its value."""
+    by_task: dict[tuple[str, tuple[int, int]], dict] = {}
+    for task, label, trial in at_chosen_rates(results):
+        for x, value in values(task, trial):
+            line = by_task.setdefault((task.label, task.trained), {}).setdefault(label, {})
+            line.setdefault(x, {})[trial.knobs.lr, trial.knobs.seed] = value
+    return by_task
 
 
 def _curve(trial: TrialRecord) -> list[tuple[int, float]]:

@@ -19,7 +19,7 @@ from posenc.lab.figures.panel_captions import axes_named, coded, ending, floors_
 from posenc.lab.figures.panels import Drawing, Panel, along, bracket, line, places, shape, spaced
 from posenc.lab.results.floors import floors
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import LEAST, TableCell
+from posenc.lab.results.statistics import LEAST, TableCell, by_range
 from posenc.lab.store import records
 
 if TYPE_CHECKING:
@@ -35,25 +35,21 @@ BELOW = 4
 
 def error_curve(results: Results) -> Drawing:
     """Error rate against size, one panel per task and training range, one line per scheme."""
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
     cells, tasks = shown(results), results.tasks()
-    keys = sorted({(c.task, c.trained) for c in cells})
+    groups = sorted(by_range(cells).items())
     looks = style.looks((c.scheme, results.words.family(c.scheme, c.family)) for c in cells)
     names = results.words.lines(c.scheme for c in cells)
     panels, sentences = [], []
-    with matplotlib.rc_context(style.RC):
-        rows, columns = shape(len(keys))
-        below = 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
-        figure = Figure(figsize=(style.PAGE_WIDTH, 2.4 * rows + below), layout="constrained")
-        for axes, key in zip(places(figure, len(keys)), keys, strict=True):
-            group = sorted((c for c in cells if (c.task, c.trained) == key), key=lambda c: list(looks).index(c.scheme))
-            totals, error_floors = scored(results, key[0]), _as_error_rates(floors(tasks[key[0]]))
+    rows, columns = shape(len(groups))
+    below = 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
+    with style.canvas(style.PAGE_WIDTH, 2.4 * rows + below) as figure:
+        for axes, ((task, _), group) in zip(places(figure, len(groups)), groups, strict=True):
+            group.sort(key=lambda c: list(looks).index(c.scheme))
+            totals, shares = scored(results, task), floors(tasks[task])
+            error_floors = {n: {name: 1 - share for name, share in at.items()} for n, at in shares.items()}
             if not any(totals.values()):
                 raise ValueError(
-                    f"Every trial of {key[0]!r} diverged, so there is no error rate to draw; use --figure length."
+                    f"Every trial of {task!r} diverged, so there is no error rate to draw; use --figure length."
                 )
             panel = _rates(results, group, totals, error_floors)
             _panel(axes, panel, totals, looks, columns)
@@ -79,10 +75,6 @@ def scored(results: Results, task: str) -> dict[int, int]:
 def wrong(cell: TableCell, totals: Mapping[int, int], size: int) -> tuple[int, int]:
     """The wrong answers of all runs together at a size, and the number scored."""
     return sum(round((1 - v) * totals[size]) for v in cell.values[size]), totals[size] * len(cell.values[size])
-
-
-def _as_error_rates(shares: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
-    return {n: {name: 1 - share for name, share in at.items()} for n, at in shares.items()}
 
 
 def _rates(results: Results, cells: list[TableCell], totals: Mapping[int, int], error_floors: Floors) -> Panel:

@@ -17,7 +17,7 @@ from typing import Any
 
 from posenc.lab.figures import style
 from posenc.lab.results.losses import endings, points
-from posenc.lab.results.results import COLUMNS, Results, Row
+from posenc.lab.results.results import COLUMNS, Results, Row, grouped
 from posenc.lab.store import disk
 from posenc.lab.store.schema import GroupRecord, TrialRecord
 
@@ -82,9 +82,7 @@ def write_events(results: Results, folder: Path) -> list[Path]:
             f"{str(folder)!r} exists and is not empty, and TensorBoard would mix the two; name a new folder."
         )
     SummaryWriter = importlib.import_module("tensorboardX").SummaryWriter
-    rows: dict[str, list[Row]] = {}
-    for row in (*results.rows(), *results.tuning_rows()):
-        rows.setdefault(row.trial, []).append(row)
+    rows = grouped((row.trial, row) for row in (*results.rows(), *results.tuning_rows()))
     places = []
     for record, trial in results.recorded_trials():
         place = folder / _folder(results, record, trial)

@@ -20,7 +20,7 @@ from posenc.lab.figures.panel_captions import coded, ending, foreign
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.results.floors import best_floor, floors
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import Summary, TableCell, cells, summary
+from posenc.lab.results.statistics import Summary, TableCell, by_range, cells, summary
 from posenc.lab.results.words import Words
 from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import TaskRecord
@@ -62,8 +62,7 @@ def length_panels(
     """Its panels."""
     table_cells, tasks = shown(results), results.tasks()
     task_panels = []
-    for task, trained in sorted({(c.task, c.trained) for c in table_cells}, key=lambda key: _order(results, key)):
-        group = [c for c in table_cells if (c.task, c.trained) == (task, trained)]
+    for (task, _), group in sorted(by_range(table_cells).items(), key=lambda item: _order(results, item[0])):
         panel = _size_panel(results, tasks[task], group, _sizes(group, largest, differing))
         task_panels.append(replace(panel, each=each, ends=(ends or {}).get(task, (0.0, 1.0))))
     return task_panels
@@ -108,10 +107,7 @@ def heat_map(results: Results) -> Figure:
     The last column is the best of the task's floors over the same sizes. A task trained on several ranges has a row
     for each.
     """
-    style.need_matplotlib()
-    import matplotlib
     import numpy as np
-    from matplotlib.figure import Figure
 
     table = {((c.task, c.trained), c.scheme): c for c in shown(results)}
     if not extrapolates(results):
@@ -121,17 +117,20 @@ def heat_map(results: Results) -> Figure:
     tasks, rows = results.tasks(), sorted({row for row, _ in table})
     schemes = list(style.looks((c.scheme, c.family) for c in table.values()))
     sums = {key: summary(cell.means(cell.beyond).values()) for key, cell in table.items()}
-    bases = [_base(tasks[row[0]], [c for key, c in table.items() if key[0] == row]) for row in rows]
+    further = {row: sorted({n for (at, _), c in table.items() if at == row for n in c.beyond}) for row in rows}
+    bases = [best_floor(tasks[row[0]], further[row]) for row in rows]
     grid = np.array([[sums[r, s].median if (r, s) in sums else np.nan for s in schemes] for r in rows])
     grid = np.column_stack([grid, [np.nan if base is None else base[1] for base in bases]])
-    with matplotlib.rc_context({**style.RC, "axes.spines.left": False, "axes.spines.bottom": False}):
-        figure = Figure(figsize=(3.25 + 0.85 * len(schemes), 1.9 + 0.5 * len(rows)), layout="constrained")
+    bare = {"axes.spines.left": False, "axes.spines.bottom": False}
+    with style.canvas(3.25 + 0.85 * len(schemes), 1.9 + 0.5 * len(rows), more=bare) as figure:
         axes = figure.subplots()
         axes.set_facecolor(style.BAND)
         image = axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto")
         for (row, column), value in np.ndenumerate(grid):
             key = (rows[row], schemes[column]) if column < len(schemes) else None
-            text = _base_text(bases[row]) if key is None else _cell_text(sums.get(key))
+            base = bases[row]
+            text = f"{base[1]:.2f}\n{NAMES[base[0]]}" if base else "not\nknown"
+            text = text if key is None else _cell_text(sums.get(key))
             axes.text(
                 column, row, text, ha="center", va="center", color="white" if value > 0.6 else style.INK, size=7.5
             )
@@ -157,14 +156,6 @@ def shown(results: Results) -> tuple[TableCell, ...]:
     if not table_cells:
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
     return table_cells
-
-
-def _base(task: TaskRecord, group: list[TableCell]) -> tuple[str, float] | None:
-    return best_floor(task, sorted({n for c in group for n in c.beyond}))
-
-
-def _base_text(base: tuple[str, float] | None) -> str:
-    return f"{base[1]:.2f}\n{NAMES[base[0]]}" if base else "not\nknown"
 
 
 def _cell_text(stats: Summary | None) -> str:

@@ -69,17 +69,12 @@ def draw(rows: Rows, by: Sequence[str]) -> Figure:
     """A panel for each task with a line for each scheme, or for two groupings a heat map for each scheme and task."""
     if len(by) > 2:
         raise ValueError(f"A figure shows one grouping or two, and {', '.join(by)} are {len(by)}; leave some out.")
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(style.RC):
-        cells = _cells(rows, by)
-        names = list(cells) if len(by) == 2 else list(dict.fromkeys(task for task, _ in cells))
-        looks = style.looks((row.scheme, row.family) for row in rows)
-        down, across = shape(len(names))
-        below = 0 if len(by) == 2 else 0.22 * style.lines(looks, 3.3 * across)
-        figure = Figure(figsize=(3.3 * across, 2.7 * down + below), layout="constrained")
+    cells = _cells(rows, by)
+    names = list(cells) if len(by) == 2 else list(dict.fromkeys(task for task, _ in cells))
+    looks = style.looks((row.scheme, row.family) for row in rows)
+    down, across = shape(len(names))
+    below = 0 if len(by) == 2 else 0.22 * style.lines(looks, 3.3 * across)
+    with style.canvas(3.3 * across, 2.7 * down + below) as figure:
         for axes, name in zip(places(figure, len(names)), names, strict=True):
             if len(by) == 2:
                 _heat(axes, cells[name], by)
@@ -107,9 +102,9 @@ def _cells(rows: Rows, by: Sequence[str]) -> dict[tuple[str, str], Groups]:
 def _grid(groups: Groups, by: Sequence[str]) -> list[str]:
     down, across = (sorted({group[n] for group in groups}) for n in (0, 1))
     head = [f"{by[0]} \\ {by[1]}", *map(str, across)]
-    table = [[str(a), *(_median(groups.get((a, b))) for b in across)] for a in down]
-    widths = [max(len(row[k]) for row in [head, *table]) for k in range(len(head))]
-    return ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in [head, *table]]
+    medians = {group: f"{summary(values).median:.2f}" for group, values in groups.items()}
+    table = [[str(a), *(medians.get((a, b), "·") for b in across)] for a in down]
+    return style.aligned([head, *table])
 
 
 def _list(groups: Groups, by: Sequence[str]) -> list[str]:
@@ -119,10 +114,6 @@ def _list(groups: Groups, by: Sequence[str]) -> list[str]:
         named = ", ".join(f"{name} {value}" for name, value in zip(by, group, strict=True))
         lines.append(f"  {named}: {s.median:.2f} [{s.low:.2f}–{s.high:.2f}], n = {s.n}")
     return lines
-
-
-def _median(values: list[float] | None) -> str:
-    return "·" if values is None else f"{summary(values).median:.2f}"
 
 
 def _heat(axes: Any, groups: Groups, by: Sequence[str]) -> None:

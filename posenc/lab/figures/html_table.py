@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from posenc.lab.figures.captions import EXACT, FLOORS
 from posenc.lab.figures.floor_lines import NAMES
@@ -10,11 +11,21 @@ from posenc.lab.figures.style import safe
 from posenc.lab.results.floors import floors
 from posenc.lab.results.results import Results
 
-Block = tuple[list[str], list[list[str]], list[int]]
-"""Header, rows, and the number of rows of each task."""
+
+class TableBlock(NamedTuple):
+    """A table of the tasks that were trained and measured at the same sizes."""
+
+    header: list[str]
+    groups: list[list[list[str]]]
+    """The rows of each task."""
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The rows of all tasks."""
+        return [row for group in self.groups for row in group]
 
 
-def html_table(results: Results, blocks: Sequence[Block], head: Sequence[int], fixed: int, notes: Sequence[str]) -> str:
+def html_table(results: Results, blocks: list[TableBlock], head: list[int], fixed: int, notes: Sequence[str]) -> str:
     """The tables of some blocks, each in a part of the page that scrolls by itself, and the notes as paragraphs.
 
     `head` are the columns before the sizes that are shown, the first of them the scheme, and `fixed` how many there are
@@ -27,15 +38,14 @@ def html_table(results: Results, blocks: Sequence[Block], head: Sequence[int], f
     return "\n".join([*tables, *(f"<p>{safe(note)}</p>" for note in [*what, *notes])])
 
 
-def _table(results: Results, block: Block, head: Sequence[int], fixed: int, names: dict[str, None]) -> str:
+def _table(results: Results, block: TableBlock, head: Sequence[int], fixed: int, names: dict[str, None]) -> str:
     """One block. The floors that it shows are added to `names`."""
-    header, rows, many = block
+    header, tasks = block.header, results.tasks()
     columns, sizes = [*head, *range(fixed, len(header))], header[fixed:]
     top = "".join(f'<th scope="col">{safe(header[k])}</th>' for k in columns)
-    bodies, start, tasks = [], 0, results.tasks()
-    for count in many:
-        group = rows[start : start + count]
-        task, start = group[0][0], start + count
+    bodies = []
+    for group in block.groups:
+        task = group[0][0]
         name = safe(results.words.coded(task))
         title = f'<tr class="task"><th scope="rowgroup" colspan="{len(columns)}">{name}</th></tr>'
         lines = [_row([row[k] for k in columns], len(head)) for row in group]

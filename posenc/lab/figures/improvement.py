@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
-from posenc.lab.figures.captions import counts, listed, rates
+from posenc.lab.figures.captions import listed
 from posenc.lab.figures.panels import Drawing
-from posenc.lab.figures.profile import SCORES, over
+from posenc.lab.figures.profile import SCORES, explained
 from posenc.lab.results.control import TASKS, Against, against, control_of
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, LEVEL, cells
@@ -22,17 +22,9 @@ Ends = Callable[[Against], tuple[float, float] | None]
 
 def improvement(results: Results, control: str | None = None) -> Drawing:
     """A row for each scheme, the best rank first, with two columns: interquartile mean, probability of improvement."""
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
     control = control_of(results, control)
-    beside, table_cells = against(results, control), cells(results)
-    rows = sorted(beside, key=lambda row: (row.rank, row.scheme))
-    families = {cell.scheme: cell.family for cell in table_cells}
-    looks = style.looks((row.scheme, families[row.scheme]) for row in rows)
-    with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(6.9, 1.0 + 0.24 * len(rows)), layout="constrained")
+    rows, looks = by_rank(results, control)
+    with style.canvas(6.9, 1.0 + 0.24 * len(rows)) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         _column(left, rows, looks, lambda row: row.middle, lambda row: row.middle_interval)
         _column(right, rows, looks, lambda row: row.improvement, lambda row: row.improvement_interval, control)
@@ -44,8 +36,14 @@ def improvement(results: Results, control: str | None = None) -> Drawing:
         for axes in (left, right):
             axes.tick_params(length=2.5)
             axes.tick_params(axis="y", length=0)
-    caption = [*_caption_lines(rows, control), *over(results, rows[0].tasks)]
-    return Drawing(figure, "\n".join([*caption, counts(table_cells, results.unreadable), *rates(table_cells)]))
+    return explained(figure, _caption_lines(rows, control), results, rows[0].tasks)
+
+
+def by_rank(results: Results, control: str) -> tuple[list[Against], dict[str, style.Look]]:
+    """The schemes beside the control, the best rank first, and their looks."""
+    rows = sorted(against(results, control), key=lambda row: (row.rank, row.scheme))
+    families = {cell.scheme: cell.family for cell in cells(results)}
+    return rows, style.looks((row.scheme, families[row.scheme]) for row in rows)
 
 
 def _column(

@@ -20,7 +20,7 @@ from posenc.lab.figures.captions import (
     spreads,
 )
 from posenc.lab.figures.floor_lines import NAMES as SHORT
-from posenc.lab.figures.panels import Panel, doubling
+from posenc.lab.figures.panels import Panel
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, cells, summary
@@ -141,24 +141,12 @@ def runs_named(lines: Iterable[Mapping[Any, Sequence[float]]]) -> str:
 def _panels(shown: Sequence[Panel]) -> str:
     """The axes, the title of each panel with what it is, and the number of runs; axes that all panels share once."""
     runs = runs_named(of for panel in shown for of in panel.points.values())
-    logs = {panel.along: ", on a log axis" if _log(panel) else "" for panel in shown}
+    logs = {panel.along: ", on a log axis" if panel.is_logarithmic else "" for panel in shown}
+    once = list({panel.title: panel for panel in shown}.values())  # a panel of each title
     axes = {(panel.up, panel.along) for panel in shown}
     if len(axes) > 1:
-        each = [axes_named(p.title, p.up, p.along, logs[p.along], p.about) for p in _once(shown)]
+        each = [axes_named(p.title, p.up, p.along, logs[p.along], p.about) for p in once]
         return f"{'; '.join(each)}; {runs}."
     ((up, along),) = axes
-    titled = [f"{plain(panel.title)}{_subject(panel)}" for panel in _once(shown) if panel.title or panel.about]
+    titled = [f"{plain(p.title)}{f' ({plain(p.about)})' if p.about else ''}" for p in once if p.title or p.about]
     return f"{axes_named('', up, along, logs[along])}{': ' if titled else ''}{'; '.join(titled).strip()}; {runs}."
-
-
-def _log(panel: Panel) -> bool:
-    return doubling(panel.places) if panel.log is None else panel.log
-
-
-def _once(shown: Sequence[Panel]) -> list[Panel]:
-    """One panel of each title."""
-    return list({panel.title: panel for panel in shown}.values())
-
-
-def _subject(panel: Panel) -> str:
-    return f" ({plain(panel.about)})" if panel.about else ""

@@ -14,6 +14,8 @@ import numpy as np
 
 from posenc.lab.figures import style
 from posenc.lab.figures.style import Look
+from posenc.lab.results.evidence import Values
+from posenc.lab.results.rates import seed_names, seed_values
 from posenc.lab.results.statistics import LEAST, summary
 
 if TYPE_CHECKING:
@@ -68,6 +70,19 @@ class Panel:
     def places(self) -> list[Any]:
         """The places along x."""
         return sorted({x for of in self.points.values() for x in of})
+
+    @property
+    def is_logarithmic(self) -> bool:
+        """Whether x is on a log axis, as `log` or the places say."""
+        return doubling(self.places) if self.log is None else self.log
+
+    @classmethod
+    def of_runs(cls, runs: Mapping[str, Mapping[Any, Values]], *texts: str, **options: Any) -> Panel:
+        """The panel of some lines, each of places along x and the values of runs there: the median of each seed over
+        the rates at which it ran."""
+        points = {label: seed_values(of) for label, of in runs.items()}
+        seeds = {label: seed_names(of) for label, of in runs.items()}
+        return cls(points, *texts, **options, seeds=seeds)
 
 
 @dataclass(frozen=True)

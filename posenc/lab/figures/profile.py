@@ -15,6 +15,7 @@ from posenc.lab.results.statistics import LEAST, cells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST = 8
 """Lines of a panel that can be told apart."""
@@ -26,25 +27,26 @@ SCORES = (
 
 def profile(results: Results) -> Drawing:
     """The share of runs above each score; the highest interquartile means stand in the first panel."""
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    curves, table_cells = profiles(results), cells(results)
-    families = {cell.scheme: cell.family for cell in table_cells}
+    curves = profiles(results)
+    families = {cell.scheme: cell.family for cell in cells(results)}
     pieces = [curves[n : n + MOST] for n in range(0, len(curves), MOST)]
     looks = style.looks((curve.scheme, families[curve.scheme]) for curve in curves)
     looks = {curve.scheme: looks[curve.scheme] for curve in curves}
-    with matplotlib.rc_context(style.RC):
-        rows, columns = shape(len(pieces))
-        wide = 3.3 * columns + 0.9
-        figure = Figure(figsize=(wide, 2.6 * rows + 0.22 * style.lines(looks, wide)), layout="constrained")
+    rows, columns = shape(len(pieces))
+    wide = 3.3 * columns + 0.9
+    with style.canvas(wide, 2.6 * rows + 0.22 * style.lines(looks, wide)) as figure:
         for n, (axes, piece) in enumerate(zip(places(figure, len(pieces), sharey=True), pieces, strict=True)):
             _panel(axes, piece, looks)
             axes.set_ylabel("share of runs above it" if n % columns == 0 else "")
         style.legend(figure, looks)
-    caption = [*_caption_lines(curves, len(pieces)), *over(results, curves[0].tasks)]
-    return Drawing(figure, "\n".join([*caption, counts(table_cells, results.unreadable), *rates(table_cells)]))
+    return explained(figure, _caption_lines(curves, len(pieces)), results, curves[0].tasks)
+
+
+def explained(figure: Figure, lines: Sequence[str], results: Results, tasks: Sequence[str]) -> Drawing:
+    """A figure over many tasks: its own lines of the caption, then the tasks, the trials and the rates."""
+    table_cells = cells(results)
+    ends = [*over(results, tasks), counts(table_cells, results.unreadable), *rates(table_cells)]
+    return Drawing(figure, "\n".join([*lines, *ends]))
 
 
 def over(results: Results, tasks: Sequence[str]) -> list[str]:

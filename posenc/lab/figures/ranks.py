@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
-from posenc.lab.figures.captions import counts, rates
-from posenc.lab.figures.improvement import tested
+from posenc.lab.figures.improvement import by_rank, tested
 from posenc.lab.figures.panels import Drawing, spaced
-from posenc.lab.figures.profile import SCORES, over
-from posenc.lab.results.control import TASKS, against
+from posenc.lab.figures.profile import SCORES, explained
+from posenc.lab.results.control import TASKS
 from posenc.lab.results.critical_difference import Ranking, ranking, spans
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import LEVEL, cells
+from posenc.lab.results.statistics import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,20 +23,15 @@ SPARSE = 12
 
 def ranks(results: Results, control: str | None = None) -> Drawing:
     """The diagram of all pairs; with a control a row for each scheme, however many there are."""
-    style.need_matplotlib()
     return _diagram(results) if control is None else _beside(results, control)
 
 
 def _diagram(results: Results) -> Drawing:
     """Schemes along an axis of mean ranks; a bar joins those that do not differ."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    mean_ranks, table_cells = ranking(results), cells(results)
+    mean_ranks = ranking(results)
     groups, half = spans(mean_ranks.groups), (len(mean_ranks.schemes) + 1) // 2
     lines = 1 + max((line for *_, line in groups), default=-1)
-    with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(6.9, 0.75 + 0.16 * lines + 0.21 * half), layout="constrained")
+    with style.canvas(6.9, 0.75 + 0.16 * lines + 0.21 * half) as figure:
         axes = figure.subplots()
         _axis(axes, mean_ranks)
         for first, last, line in groups:
@@ -49,8 +42,7 @@ def _diagram(results: Results) -> Drawing:
         many = len(mean_ranks.schemes)
         axes.set(ylim=(0.3 - depth - half, 2.6), xlim=(0.4 - 0.35 * many, 0.6 + 1.35 * many))
         axes.axis("off")
-    caption = [*_caption_lines(mean_ranks), *over(results, mean_ranks.tasks)]
-    return Drawing(figure, "\n".join([*caption, counts(table_cells, results.unreadable), *rates(table_cells)]))
+    return explained(figure, _caption_lines(mean_ranks), results, mean_ranks.tasks)
 
 
 def _axis(axes: Axes, mean_ranks: Ranking) -> None:
@@ -99,16 +91,9 @@ def _caption_lines(mean_ranks: Ranking) -> list[str]:
 
 def _beside(results: Results, control: str) -> Drawing:
     """A row for each scheme; those that rank like the control are grey."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    rows = sorted(against(results, control), key=lambda row: (row.rank, row.scheme))
-    table_cells = cells(results)
-    families = {cell.scheme: cell.family for cell in table_cells}
-    looks = style.looks((row.scheme, families[row.scheme]) for row in rows)
+    rows, looks = by_rank(results, control)
     place = next(row.rank for row in rows if row.scheme == control)
-    with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(4.6, 0.9 + 0.2 * len(rows)), layout="constrained")
+    with style.canvas(4.6, 0.9 + 0.2 * len(rows)) as figure:
         axes = figure.subplots()
         axes.axvline(place, color=style.SOFT, linewidth=0.8, linestyle=":", zorder=0)
         for n, row in enumerate(rows):
@@ -118,14 +103,10 @@ def _beside(results: Results, control: str) -> Drawing:
             axes.plot([row.rank], [n], look.marker, color=colour, markersize=5, markeredgewidth=0)
         axes.set(xlabel="mean rank over tasks", ylim=(len(rows) - 0.5, -0.5), xlim=(0.8, len(rows) + 0.2))
         axes.set_xticks(spaced(range(1, len(rows) + 1), len(rows) / 12))
-        axes.set_yticks(range(len(rows)), _rows(rows, control))
+        names = [style.plain(row.scheme) + " (control)" * (row.scheme == control) for row in rows]
+        axes.set_yticks(range(len(rows)), names)
         axes.tick_params(length=2.5)
         axes.tick_params(axis="y", length=0)
     tasks = rows[0].tasks
     head = f"Mean ranks over {len(tasks)} tasks among {len(rows)} schemes, 1 the best. {SCORES}."
-    caption = [head, f"{tested(rows, control)} Those that do not are grey.", *over(results, tasks)]
-    return Drawing(figure, "\n".join([*caption, counts(table_cells, results.unreadable), *rates(table_cells)]))
-
-
-def _rows(rows: Sequence, control: str) -> list[str]:
-    return [style.plain(row.scheme) + " (control)" * (row.scheme == control) for row in rows]
+    return explained(figure, [head, f"{tested(rows, control)} Those that do not are grey."], results, tasks)

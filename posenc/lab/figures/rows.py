@@ -19,7 +19,7 @@ from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import COLUMNS, Drawing, bracket, shape
 from posenc.lab.results.learned import SOLVED
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import LEAST, summary
+from posenc.lab.results.statistics import LEAST, by_range, summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,16 +74,11 @@ class Grid:
 
 def rows(names: Sequence[str], columns: Sequence[Dots | Grid], most: int = COLUMNS) -> Figure:
     """The figure of some columns, up to `most` beside each other, with the rows of these names from the top down."""
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
     down, across = shape(len(columns), most)
     lines = [columns[k : k + across] for k in range(0, len(columns), across)]
     wide = max(sum(c.width for c in line) for line in lines)
-    with matplotlib.rc_context(style.RC):
-        inch = (style.PAGE_WIDTH - 0.06 * max(map(len, names)) - 0.3) / wide
-        figure = Figure(figsize=(style.PAGE_WIDTH, down * (ROW * len(names) + 0.9)), layout="constrained")
+    inch = (style.PAGE_WIDTH - 0.06 * max(map(len, names)) - 0.3) / wide
+    with style.canvas(style.PAGE_WIDTH, down * (ROW * len(names) + 0.9)) as figure:
         for part, line in zip(np.atleast_1d(figure.subfigures(down, 1)), lines, strict=True):
             ratios = [c.width for c in line]
             each = np.atleast_1d(part.subplots(1, len(line), sharey=True, gridspec_kw={"width_ratios": ratios}))
@@ -191,8 +186,7 @@ def solved_counts(results: Results) -> SolvedCounts:
     cells, words = shown(results), results.words
     names = words.lines(c.scheme for c in cells)
     parts, named = [], []
-    for task, trained in sorted({(c.task, c.trained) for c in cells}):
-        group = [c for c in cells if (c.task, c.trained) == (task, trained)]
+    for (task, trained), group in sorted(by_range(cells).items()):
         solved = {names[c.scheme]: {n: sum(v >= SOLVED for v in of) for n, of in c.values.items()} for c in group}
         n = {names[c.scheme]: {size: len(of) for size, of in c.values.items()} for c in group}
         shares = {row: {size: k / n[row][size] for size, k in of.items()} for row, of in solved.items()}

@@ -9,12 +9,14 @@ replaces their yellow, which is too light for paper.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import math
 import textwrap
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -93,7 +95,9 @@ def looks(schemes: Iterable[tuple[str, str]], most: int = len(HUES)) -> dict[str
     if len(families) <= most:
         return _each_a_hue({scheme: hues[families[scheme]] for scheme in order})
     if len(hues) == 1:  # a colour of the family would part no two lines
-        return {scheme: _in_turn(k) for k, scheme in enumerate(order)}
+        again = [(hue, dash) for dash in DASHES for hue in HUES.values()]  # every hue, then again in other dashes
+        turns = ((scheme, k, *again[k % len(again)]) for k, scheme in enumerate(order))
+        return {scheme: Look(hue, MARKERS[k % len(MARKERS)], dash) for scheme, k, hue, dash in turns}
     counts: dict[str, int] = {}
     by_scheme = {}
     for scheme in order:
@@ -102,11 +106,6 @@ def looks(schemes: Iterable[tuple[str, str]], most: int = len(HUES)) -> dict[str
         counts[colour] = k + 1
         by_scheme[scheme] = Look(colour, MARKERS[k % len(MARKERS)], DASHES[k % len(DASHES)])
     return by_scheme
-
-
-def _in_turn(k: int) -> Look:
-    """The look of the k-th of more lines than there are hues: they come again, with other dashes."""
-    return Look([*HUES.values()][k % len(HUES)], MARKERS[k % len(MARKERS)], DASHES[k // len(HUES) % len(DASHES)])
 
 
 def _each_a_hue(wanted: Mapping[str, str]) -> dict[str, Look]:
@@ -160,9 +159,31 @@ def need_matplotlib() -> None:
         raise ValueError("Figures need matplotlib; pip install 'posenc[plot]'.")
 
 
+@contextlib.contextmanager
+def canvas(
+    width: float, height: float, layout: str | None = "constrained", more: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[Figure]:
+    """An empty figure of so many inches, to be filled in the look of results, of which `more` says what is apart.
+
+    Raises `ValueError` where matplotlib is not installed.
+    """
+    need_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({**RC, **more}):
+        yield Figure(figsize=(width, height), layout=layout)
+
+
 def short_share(share: float) -> str:
     """A share in two digits, as `.98` and `1.00`."""
     return f"{share:.2f}".removeprefix("0")
+
+
+def aligned(rows: Sequence[Sequence[str]], side: Callable[[str, int], str] = str.rjust) -> list[str]:
+    """Rows of texts as lines, in columns two spaces apart, to the right or by `str.ljust` to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(side, row, widths)).rstrip() for row in rows]
 
 
 def plain(text: str) -> str:

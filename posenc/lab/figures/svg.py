@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from posenc.lab.figures.floor_lines import NAMES, apart
-from posenc.lab.figures.panels import TICKS, Floors, Panel, doubling, ranged, spaced
+from posenc.lab.figures.panels import TICKS, Floors, Panel, ranged, spaced
 from posenc.lab.figures.style import Look, safe
 from posenc.lab.results.statistics import LEAST, summary
 
@@ -128,8 +128,7 @@ def _spread(panel: Panel, s: Any) -> str:
 def _scales(panel: Panel) -> tuple[Scale, Scale, float]:
     """Places along x and heights to where they stand, and the right end of the axes."""
     right, at = WIDE - (NAMED if panel.floors else RIGHT), panel.places
-    log = doubling(at) if panel.log is None else panel.log
-    x = _scale(at[0], at[-1], LEFT + 8, right - 8, log)
+    x = _scale(at[0], at[-1], LEFT + 8, right - 8, panel.is_logarithmic)
     low, high = _heights(panel)
     return x, _scale(low, high, TALL - BOTTOM - 3, TOP + 3, panel.falling), right
 
@@ -166,15 +165,11 @@ def _along(panel: Panel, x: Scale, right: float) -> list[str]:
 def _up(panel: Panel, y: Scale, right: float) -> list[str]:
     """The vertical axis and its lines."""
     low, high = _heights(panel)
-    heights = _decades(low, high) if panel.falling else _shares(low, high)
+    heights = _decades(low, high) if panel.falling else [low + k * (high - low) / 4 for k in range(5)]
     texts = [f"{height:g}".replace("0.", ".") if not panel.falling else f"{height:g}" for height in heights]
     lines = [f'<path class="rule" d="M{LEFT} {_n(y(height))}H{_n(right)}"/>' for height in heights]
     numbers = [_text(LEFT - 5, y(h) + 3.5, text, end=True) for h, text in zip(heights, texts, strict=True)]
     return [*lines, *numbers, _text(2, 11, panel.up, "soft", start=True)]
-
-
-def _shares(low: float, high: float) -> list[float]:
-    return [low + k * (high - low) / 4 for k in range(5)]
 
 
 def _decades(low: float, high: float) -> list[float]:

@@ -27,12 +27,12 @@ from posenc.lab.figures.captions import (
 )
 from posenc.lab.figures.exports import harmless
 from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, parts, points
-from posenc.lab.figures.html_table import html_table
+from posenc.lab.figures.html_table import TableBlock, html_table
 from posenc.lab.figures.style import plain
 from posenc.lab.results.learned import above_floor, hindrance
 from posenc.lab.results.losses import falling
 from posenc.lab.results.rate_gaps import by_rate
-from posenc.lab.results.results import Results
+from posenc.lab.results.results import Results, grouped
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
 from posenc.lab.store.records import GAIN, LOSSES, merit
@@ -127,21 +127,17 @@ def _left_out(table_cells: tuple[TableCell, ...], columns: Columns, shown: Colum
     several = any(len(values) > 1 for cell in table_cells for values in cell.values.values())
     if shown.brackets is False and columns.brackets is None and several:
         lines.append("Spreads would not fit it; --brackets on shows them, and --sizes takes fewer sizes.")
-    return [*lines, *_not_evaluated(table_cells, columns)]
+    measured = {c.task for c in table_cells if columns.of(tuple(c.values))}
+    without = [plain(task) for task in dict.fromkeys(c.task for c in table_cells) if task not in measured]
+    if columns.sizes is not None and without:
+        sizes = ", ".join(map(str, columns.sizes))
+        lines.append(f"Left out, since not evaluated at {sizes}: {', '.join(without)}.")
+    return lines
 
 
-def _not_evaluated(table_cells: tuple[TableCell, ...], columns: Columns) -> list[str]:
-    """The tasks that have none of the sizes requested."""
-    tasks = dict.fromkeys(c.task for c in table_cells)
-    without = [task for task in tasks if not any(columns.of(tuple(c.values)) for c in table_cells if c.task == task)]
-    if columns.sizes is None or not without:
-        return []
-    return [f"Left out, since not evaluated at {', '.join(map(str, columns.sizes))}: {', '.join(map(plain, without))}."]
-
-
-def _blocks(table_cells: tuple[TableCell, ...], columns: Columns) -> list[tuple[list[str], list[list[str]], list[int]]]:
-    """Header, rows and the number of rows of each task, for all tasks trained and measured at the same sizes; tasks
-    that have none of the sizes shown are left out."""
+def _blocks(table_cells: tuple[TableCell, ...], columns: Columns) -> list[TableBlock]:
+    """A table of all tasks that were trained and measured at the same sizes; tasks that have none of the sizes shown
+    are left out."""
     shapes: dict[tuple[str, tuple[int, int]], tuple] = {}
     for task, (low, high) in sorted({(c.task, c.trained) for c in table_cells}):
         sizes = sorted({n for c in table_cells if (c.task, c.trained) == (task, (low, high)) for n in c.values})
@@ -152,9 +148,8 @@ def _blocks(table_cells: tuple[TableCell, ...], columns: Columns) -> list[tuple[
             continue
         inside = [c for c in table_cells if shapes[c.task, c.trained] == (measured, trained)]
         header = [*HEAD, *(f"{n}*" if n in trained else str(n) for n in sizes)]
-        tasks = dict.fromkeys(c.task for c in inside)
-        rows = [_row(c, sizes, columns.brackets is not False) for c in inside]
-        blocks.append((header, rows, [sum(c.task == t for c in inside) for t in tasks]))
+        groups = grouped((c.task, _row(c, sizes, columns.brackets is not False)) for c in inside)
+        blocks.append(TableBlock(header, list(groups.values())))
     return blocks
 
 
@@ -189,32 +184,27 @@ def _shown(s: Summary, n: int, brackets: bool, least: float | None) -> str:
 
 def _text(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     parts = []
-    for header, rows, tasks in _blocks(table_cells, columns):
-        widths = [max(len(r[k]) for r in [header, *rows]) for k in range(len(header))]
-        rule = "  ".join("─" * w for w in widths)
-        lines, start = [_aligned(header, widths).rstrip(), rule], 0
-        for many in tasks:
-            group = rows[start : start + many]
+    for block in _blocks(table_cells, columns):
+        widths = [max(map(len, column)) for column in zip(block.header, *block.rows, strict=True)]
+        lines = [_aligned(block.header, widths), "  ".join("─" * w for w in widths)]
+        for group in block.groups:
             for number, row in enumerate(group):  # a task is named once
-                lines.append(_aligned(["" if number else row[0], *row[1:]], widths).rstrip())
-            start += many
+                lines.append(_aligned(["" if number else row[0], *row[1:]], widths))
         parts.append("\n".join(lines))
     if (width := columns.width) is None:
         return "\n\n".join([*parts, "\n".join(notes)]) + "\n"
     if any(len(line) > width for part in parts for line in part.splitlines()):
         outcomes = _shows_outcomes(table_cells)
-        parts = [part for block in _blocks(table_cells, columns) for part in _narrow(*block, width, outcomes)]
+        parts = [part for block in _blocks(table_cells, columns) for part in _narrow(block, width, outcomes)]
     return "\n\n".join([*parts, "\n".join(textwrap.fill(note, width, **_WORDS) for note in notes)]) + "\n"
 
 
-def _narrow(header: list[str], rows: list[list[str]], tasks: list[int], width: int, outcomes: bool) -> Iterator[str]:
+def _narrow(block: TableBlock, width: int, outcomes: bool) -> Iterator[str]:
     """A block as a table for each task, under its name, each broken into parts that fit."""
-    head, start = _head(outcomes), 0
-    for many in tasks:
-        group = rows[start : start + many]
+    for group in block.groups:
         name = textwrap.fill(group[0][0], width, **_WORDS)
-        yield f"{name}\n{narrow([header, *group], head, range(len(HEAD), len(header)), width)}"
-        start += many
+        sizes = range(len(HEAD), len(block.header))
+        yield f"{name}\n{narrow([block.header, *group], _head(outcomes), sizes, width)}"
 
 
 def _shows_outcomes(table_cells: tuple[TableCell, ...]) -> bool:
@@ -231,14 +221,15 @@ def _head(outcomes: bool, short: bool = False) -> list[int]:
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     """Names to the left, numbers to the right, spreads to the left again, under one another."""
     cells = [c.rjust(w) if 2 <= k < len(HEAD) else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))]
-    return "  ".join(cells)
+    return "  ".join(cells).rstrip()
 
 
 def _markdown(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     parts = []
-    for header, rows, _ in _blocks(table_cells, columns):
-        marks = ["---:" if 2 <= k < len(HEAD) else "---" for k in range(len(header))]
-        escaped = [[c.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_") for c in r] for r in [header, *rows]]
+    for block in _blocks(table_cells, columns):
+        marks = ["---:" if 2 <= k < len(HEAD) else "---" for k in range(len(block.header))]
+        rows = [block.header, *block.rows]
+        escaped = [[c.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_") for c in row] for row in rows]
         lines = [escaped[0], marks, *escaped[1:]]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
     return "\n\n".join([*parts, "\n".join(notes).replace("* sizes", "\\* sizes")]) + "\n"
@@ -257,22 +248,22 @@ def _latex(results: Results, table_cells: tuple[TableCell, ...], notes: list[str
     where enough was learned to call a scheme better.
     """
     bold, head, tables = _best(results, table_cells), _head(_shows_outcomes(table_cells), columns.short), []
-    for header, rows, tasks in _blocks(table_cells, columns):
-        widths = _points(header, rows, bold)
+    for block in _blocks(table_cells, columns):
+        header, widths = block.header, _points(block, bold)
         for kept in parts(head, range(len(HEAD), len(header)), lambda ks, w=widths: _wide(w, ks), COLUMN):
-            lines = [_tabular(kept), r"\toprule", _cells([header[k] for k in kept]), r"\midrule"]
-            start = 0
-            for many in tasks:
-                lines.append(rf"\multicolumn{{{len(kept)}}}{{l}}{{{_boxed(rows[start][0], COLUMN)}}} \\")
-                for row in rows[start : start + many]:
+            sides = "".join("l" if k == 1 or k >= len(HEAD) else "r" for k in kept)
+            begin = rf"\begin{{tabular}}{{{sides}}}"
+            lines = [begin, r"\toprule", _cells([header[k] for k in kept]), r"\midrule"]
+            for group in block.groups:
+                lines.append(rf"\multicolumn{{{len(kept)}}}{{l}}{{{_boxed(group[0][0], COLUMN)}}} \\")
+                for row in group:
                     best = {n for n, k in enumerate(kept) if (*row[:2], header[k].rstrip("*")) in bold}
                     lines.append(_cells([row[k] for k in kept], best))
                 lines.append(r"\midrule")
-                start += many
             tables.append("\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}"]))
-    begin = rf"{{\footnotesize\setlength{{\tabcolsep}}{{{SEPARATION:g}pt}}%"
+    small = rf"{{\footnotesize\setlength{{\tabcolsep}}{{{SEPARATION:g}pt}}%"
     comments = [r"The preamble needs \usepackage{booktabs}.", *notes]
-    return "\n\n".join(["\n".join(f"% {line}" for line in comments), begin, *tables, "}"]) + "\n"
+    return "\n\n".join(["\n".join(f"% {line}" for line in comments), small, *tables, "}"]) + "\n"
 
 
 def _fitting(table_cells: tuple[TableCell, ...], columns: Columns) -> Columns:
@@ -287,27 +278,23 @@ def _fits(table_cells: tuple[TableCell, ...], columns: Columns) -> bool:
     """Whether no block of a LaTeX table is wider than a column; bold is the widest that its numbers can be."""
     head = _head(_shows_outcomes(table_cells), columns.short)
     return all(
-        _wide(_points(header, rows, None), [*head, *range(len(HEAD), len(header))]) <= COLUMN
-        for header, rows, _ in _blocks(table_cells, columns)
+        _wide(_points(block, None), [*head, *range(len(HEAD), len(block.header))]) <= COLUMN
+        for block in _blocks(table_cells, columns)
     )
 
 
-def _points(header: list[str], rows: list[list[str]], bold: Collection[tuple[str, str, str]] | None) -> list[float]:
+def _points(block: TableBlock, bold: Collection[tuple[str, str, str]] | None) -> list[float]:
     """The width of each column; the scheme's is limited, and breaks its lines. Without `bold`, all may be so."""
-    widths = [points(name) for name in header]
-    for row in rows:
+    widths = [points(name) for name in block.header]
+    for row in block.rows:
         for k, cell in enumerate(row):
-            heavy = k >= len(HEAD) and (bold is None or (*row[:2], header[k].rstrip("*")) in bold)
+            heavy = k >= len(HEAD) and (bold is None or (*row[:2], block.header[k].rstrip("*")) in bold)
             widths[k] = max(widths[k], points(cell, heavy))
     return [min(w, LABEL) if k == 1 else w for k, w in enumerate(widths)]
 
 
 def _wide(widths: Sequence[float], kept: Sequence[int]) -> float:
     return sum(widths[k] + 2 * SEPARATION for k in kept)
-
-
-def _tabular(kept: Sequence[int]) -> str:
-    return rf"\begin{{tabular}}{{{''.join('l' if k == 1 or k >= len(HEAD) else 'r' for k in kept)}}}"
 
 
 def _boxed(text: str, most: float) -> str:

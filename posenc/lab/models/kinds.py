@@ -232,9 +232,9 @@ def spec(model: Model) -> str:
     return grammar.write(call(model, model.name))
 
 
-def full(model: Model) -> str:
-    """The text of a model with every setting written out."""
-    return grammar.write(grammar.Call(model.name, (), tuple(identity(model).items())))
+def full(part: Any) -> str:
+    """The text of a model, or of a stem, with every setting written out."""
+    return grammar.write(grammar.Call(part.name, (), tuple(identity(part).items())))
 
 
 def check(model: Model, settings: dict[str, Any]) -> None:

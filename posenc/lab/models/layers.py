@@ -81,13 +81,8 @@ def attention_arguments(
     positions = place(s, key, coordinate_inputs(inputs), layer=n, train=train)
     segments = inputs.valid.astype(jnp.int32)
     if new is not None:
-        positions, segments = slice_positions(s, positions, *new), slice_tokens(segments, *new)
+        positions, segments = slice_positions(s, positions, *new), jax.lax.dynamic_slice_in_dim(segments, *new, 1)
     return {"positions": positions, "segments": segments}
-
-
-def slice_tokens(a: Array, first: int | Int[Array, ""], new: int) -> Array:
-    """`new` tokens of `[B, T, ...]` from `first` on."""
-    return jax.lax.dynamic_slice_in_dim(a, first, new, 1)
 
 
 def slice_positions(scheme: Any, positions: Any, first: int | Int[Array, ""], new: int) -> Any:

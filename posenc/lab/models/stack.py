@@ -18,14 +18,7 @@ from posenc.lab.models.attentions import with_attention
 from posenc.lab.models.draws import Build
 from posenc.lab.models.ends import Ends, tied_name
 from posenc.lab.models.interface import Inputs, Shape, coordinate_inputs
-from posenc.lab.models.layers import (
-    attention_arguments,
-    empty_caches,
-    periods,
-    scan_layers,
-    schemes,
-    slice_tokens,
-)
+from posenc.lab.models.layers import attention_arguments, empty_caches, periods, scan_layers, schemes
 from posenc.lab.models.parts import dropout, normalise
 
 
@@ -97,7 +90,7 @@ class Stack(Ends):
             return layer(x, n, i, block, state, drop=drop.at("layer", n), tied=self.shared(i), **arguments)
 
         x = self.enter(inputs, key, train)
-        x = x if new is None else slice_tokens(x, *new)
+        x = x if new is None else jax.lax.dynamic_slice_in_dim(x, *new, 1)
         x, states = scan_layers(run_layer, x, self.blocks, states, train and self._pays_anew(x))
         return normalise(x, self.scale.get_value()) if self.shape.norm == "pre" else x, states
 

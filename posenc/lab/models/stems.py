@@ -16,8 +16,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from posenc.core.scheme import Dims, bias_dtype
+from posenc.lab.models.kinds import full as full
 from posenc.language import grammar
-from posenc.language.registry import Registry, convert, identity
+from posenc.language.registry import Registry, convert
 from posenc.numerics.segment_scans import none, recent
 
 STEMS = Registry("stem", "posenc.lab.models.stems")
@@ -137,11 +138,6 @@ def parse(text: str) -> Stem | None:
             f"{NONE!r} means that there is no stem, so it takes no settings; leave them out or name a stem."
         )
     return None if tree.name == NONE else STEMS.make(tree)
-
-
-def full(stem: Stem) -> str:
-    """The text of a stem with every setting written out."""
-    return grammar.write(grammar.Call(stem.name, (), tuple(identity(stem).items())))
 
 
 def before(x: Float[Array, "L D"], segment: Int[Array, " L"], n: int) -> Float[Array, "L n+1 D"]:

@@ -55,16 +55,14 @@ class Block(nnx.Module):
 
     def feed(self, x: Float[Array, "B T D"], drop: Dropout) -> Float[Array, "B T D"]:
         """The second half: the feed-forward layer with its residual connection."""
-        return self.after(x + drop.at("feed")(self._feed(self.before(x, 1))), 1)
+        hidden = jax.nn.relu(linear(self.before(x, 1), self.up.get_value()))
+        return self.after(x + drop.at("feed")(linear(hidden, self.down.get_value())), 1)
 
     def before(self, x, n):
         return normalise(x, self.scales.get_value()[n]) if self.norm == "pre" else x
 
     def after(self, x, n):
         return normalise(x, self.scales.get_value()[n]) if self.norm == "post" else x
-
-    def _feed(self, x):
-        return linear(jax.nn.relu(linear(x, self.up.get_value())), self.down.get_value())
 
 
 class Transformer(Stack):

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from posenc.lab.figures.across import MOST, PANELS, by_merit, multiples
+from posenc.lab.figures.across import MOST, PANELS, by_merit, looks_of, multiples
 from posenc.lab.figures.by_place import place_panels, without_places
 from posenc.lab.figures.curves import SAID, curve_panels
 from posenc.lab.figures.figures import length_panels
 from posenc.lab.figures.html_table import wide
 from posenc.lab.figures.panel_captions import beginning
 from posenc.lab.figures.panels import Panel
-from posenc.lab.figures.rows import Grid, SolvedCounts, solved_counts
-from posenc.lab.figures.style import Look, looks, safe
+from posenc.lab.figures.rows import Grid, solved_counts
+from posenc.lab.figures.style import Look, safe
 from posenc.lab.figures.svg import background, key, picture
 from posenc.lab.report.page import Section, paragraphs
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import cells
 from posenc.lab.store.records import LOSSES
 
 HOVER = "Faint lines are single runs; point at one, or touch it, to read its seed and its numbers."
@@ -52,7 +51,8 @@ def charts(results: Results, prefix: str, runs: bool = True) -> tuple[list[Secti
         sections.append(Section(title, _figure(_panels(results, shown, names, ident, runs), texts), 3))
     if not {record.task.metric for record in results.records} & LOSSES.keys():
         seeds = solved_counts(results)
-        sections.append(Section("Seeds", _figure(_grids(seeds), [seeds.sentence]), 3))
+        grids = "".join(_grid(seeds.order, grid) for grid in seeds.grids)
+        sections.append(Section("Seeds", _figure(f'<div class="panels grids">{grids}</div>', [seeds.sentence]), 3))
     return sections, missing
 
 
@@ -62,8 +62,7 @@ def _figure(body: str, texts: Sequence[str]) -> str:
 
 def _panels(results: Results, shown: Sequence[Panel], names: dict[str, str], ident: str, runs: bool) -> str:
     """A legend and a picture for each panel; of many lines, a picture for each of them with the others in grey."""
-    families = {c.scheme: results.words.family(c.scheme, c.family) for c in cells(results)}
-    styles = looks(((scheme, families.get(scheme, "none")) for scheme in names), MOST)
+    styles = looks_of(results, names)
     if max(len(panel.points) for panel in shown) > MOST:
         return "".join(_multiples(panel, styles, names, f"{ident}-{k}", runs) for k, panel in enumerate(shown))
     keys = [f"<li>{key(styles[scheme])}{safe(names[scheme])}</li>" for scheme in by_merit(shown)]
@@ -81,12 +80,8 @@ def _multiples(panel: Panel, styles: dict[str, Look], names: dict[str, str], ide
     return f'{head}<div class="panels multiples">{"".join(pictures)}</div>'
 
 
-def _grids(seeds: SolvedCounts) -> str:
-    """How many seeds solve each size, the darker the more."""
-    return f'<div class="panels grids">{"".join(_grid(seeds.order, grid) for grid in seeds.grids)}</div>'
-
-
 def _grid(order: Sequence[str], grid: Grid) -> str:
+    """How many seeds solve each size, the darker the more."""
     head = "".join(f'<th scope="col">{size:g}</th>' for size in grid.places)
     lines = []
     for name in order:

@@ -13,7 +13,7 @@ from posenc.lab.figures.panels import ranged
 from posenc.lab.figures.tables import exact_losses, html, reading
 from posenc.lab.report.page import Section, block, facts, folded, paragraphs, rows
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import TableCell, cells
+from posenc.lab.results.statistics import TableCell, by_range, cells
 from posenc.lab.spec.experiment import Header
 from posenc.lab.store import disk
 from posenc.lab.store import folder as store
@@ -44,7 +44,7 @@ def question(results: Results, header: Header | None) -> Section:
     table_cells = cells(results)
     parts = header or Header()
     names = results.words.lines(dict.fromkeys(cell.scheme for cell in table_cells))
-    trained = [("task", _task(results, group)) for group in _by_task(table_cells)]
+    trained = [("task", _task(results, group)) for group in by_range(table_cells).values()]
     seeds = numbers(cell.n for cell in table_cells if cell.n)
     steps = numbers(trial.steps for record in results.records for trial in record.trials)
     pairs = [
@@ -123,13 +123,6 @@ def citations(schemes: Sequence[str]) -> Section:
     lost = f"Not known here, so without an entry: {', '.join(unread)}." if unread else ""
     title = f"BibTeX of {plural(len(schemes), 'scheme')}"
     return Section("Sources", paragraphs([lost]) + folded(title, block("\n\n".join(entries))) if schemes else "")
-
-
-def _by_task(table_cells: Sequence[TableCell]) -> list[list[TableCell]]:
-    groups: dict[tuple, list[TableCell]] = {}
-    for cell in table_cells:
-        groups.setdefault((cell.task, cell.trained), []).append(cell)
-    return list(groups.values())
 
 
 def _task(results: Results, group: Sequence[TableCell]) -> str:

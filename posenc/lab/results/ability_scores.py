@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summ
 from posenc.lab.results.words import label_parts
 from posenc.lab.spec import committed
 from posenc.lab.spec.abilities import ability_of, answers_each_token
-from posenc.lab.store.schema import TaskRecord
+from posenc.lab.store.schema import GroupRecord, TaskRecord
 from posenc.language.modules import declarations
 
 NEAR = (1.5, 3.0)
@@ -74,13 +74,8 @@ def ability_scores(ability: str, records: Mapping[str, Results] | None = None) -
     from these, by experiment."""
     if records is None:
         records = {path.stem: load(committed.record_of(path)) for path in recorded_experiments()}
-    scores = [s for name, results in records.items() for s in _scores(name, _of_ability(results, ability), ability)]
+    scores = [score for name, results in records.items() for score in _scores(name, results, ability)]
     return sorted(scores, key=lambda s: (s.task, s.experiment, s.trained, s.size, -(s.score or 0), s.scheme, s.model))
-
-
-def _of_ability(results: Results, ability: str) -> Results:
-    """The results on the tasks of an ability, by the metric that tells most."""
-    return _telling(results.only(task=tuple(task for task in results.choices("task") if ability_of(task) == ability)))
 
 
 def _telling(results: Results) -> Results:
@@ -95,6 +90,8 @@ def _telling(results: Results) -> Results:
 
 
 def _scores(experiment: str, results: Results, ability: str) -> Iterator[AbilityScore]:
+    of_ability = tuple(task for task in results.choices("task") if ability_of(task) == ability)
+    results = _telling(results.only(task=of_ability))
     tasks, fell, models = results.tasks(), falling(results), results.models()
     for cell in cells(results):
         key = (cell.task, cell.scheme)
@@ -134,21 +131,18 @@ def recorded_experiments() -> list[Path]:
 
 def experiments_with_task(name: str) -> list[str]:
     """The experiments whose record has runs on a task, with any settings."""
-    return [
-        path.stem
-        for path in recorded_experiments()
-        if any(record.task.label.partition("(")[0] == name for record in load(committed.record_of(path)).records)
-    ]
+    return _experiments(lambda record: record.task.label.partition("(")[0] == name)
 
 
 def experiments_with_schemes(names: Collection[str]) -> list[str]:
     """The experiments whose record has runs of a scheme, alone or in a sum, with any settings; of several names, those
     in which these are together."""
-    return [
-        path.stem
-        for path in recorded_experiments()
-        if any(set(names) <= words_in(record.label) for record in load(committed.record_of(path)).records)
-    ]
+    return _experiments(lambda record: set(names) <= words_in(record.label))
+
+
+def _experiments(wanted: Callable[[GroupRecord], bool]) -> list[str]:
+    paths = recorded_experiments()
+    return [path.stem for path in paths if any(map(wanted, load(committed.record_of(path)).records))]
 
 
 def schemes_in(label: str) -> set[str]:

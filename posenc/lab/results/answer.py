@@ -90,7 +90,8 @@ def _what_decides(findings: Sequence[Reproduction], evidence: Evidence) -> str:
     published at a floor."""
     rest = [finding for finding in distinct(findings) if finding.verdict not in (AGREES, DIFFERS, BOTH)]
     seeds = sorted(Counter(finding.needs for finding in rest if finding.needs).items())
-    wanted = [(f"at least {needs} seeds in place of {_had(rest, needs)}", n) for needs, n in seeds]
+    has = {needs: sorted({f.ours.n for f in rest if f.needs == needs}) for needs, _ in seeds}
+    wanted = [(f"at least {needs} seeds in place of {' or '.join(map(str, has[needs]))}", n) for needs, n in seeds]
     wanted += Counter(_remedy(finding, evidence) for finding in rest if not finding.needs).items()
     parts = [f"{what} ({_many(n, 'claim')})" for what, n in wanted]
     pieces = [f"the rest would take {'; '.join(parts)}"] if wanted else []
@@ -123,11 +124,6 @@ def _remedy(finding: Reproduction, evidence: Evidence) -> str:
         return REMEDIES.get(finding.cause, "more seeds")
     tasks = _tasks(finding, evidence)
     return f"more than {max(map(evidence.steps, tasks)):,} steps, or another learning rate, on {', '.join(tasks)}"
-
-
-def _had(rest: Sequence[Reproduction], needs: int) -> str:
-    """How many seeds there are, of the claims that need so many."""
-    return " or ".join(map(str, sorted({finding.ours.n for finding in rest if finding.needs == needs})))
 
 
 def _many(n: int, what: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, EPSILON, SEEN, Measure, Order, Published, Seen
-from posenc.lab.results.results import Results
+from posenc.lab.results.results import Results, grouped
 
 POINT = 0.01
 """A number at most one point above a floor counts as the floor: a best of several runs lies above their mean."""
@@ -46,9 +46,7 @@ def at_floor(experiments: Sequence[tuple[Sequence[Published | Order], Results | 
     rows: dict[tuple[str, str], FloorRow] = {}
     for claims, results in experiments:
         evidence = None if results is None else Evidence(results)
-        columns: dict[tuple[str, Measure], list[Published]] = {}
-        for claim in _numbers(claims):
-            columns.setdefault((claim.source, claim.measure), []).append(claim)
+        columns = grouped(((claim.source, claim.measure), claim) for claim in _numbers(claims))
         for (source, measure), column in columns.items():
             row = _row(source, measure, column, evidence)
             before = rows.get((source, measure.task))

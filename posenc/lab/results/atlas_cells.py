@@ -10,16 +10,16 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from posenc.lab.results import statistics
-from posenc.lab.results.floors import best_floor
+from posenc.lab.results.floors import highest
 from posenc.lab.results.rate_gaps import by_rate
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import HOLDS, TableCell, summary
+from posenc.lab.results.statistics import TableCell, furthest, summary
 from posenc.lab.results.words import label_parts
 from posenc.lab.spec import atlas, committed
 from posenc.lab.store.schema import TaskRecord
@@ -116,22 +116,18 @@ def _cell(cell: TableCell, task: TaskRecord, model: str) -> AtlasCell:
     (row, kind), longest = placed(cell.scheme, model), cell.trained[1]
     medians = {n: summary(values).median for n, values in cell.values.items() if n >= cell.trained[0] and values}
     at = [medians.get(times * longest, math.nan) for times in TIMES]
-    floor = (best_floor(task, [2 * longest]) or ("", 0.0))[1]
+    floor = highest(task, [2 * longest])
     counts = [cell.counts.get("diverged", 0), sum(n for of, n in cell.counts.items() if of not in ("done", "diverged"))]
     inside = min(medians[n] for n in cell.inside)
-    numbers = [inside, _reach(medians, longest), *at, floor, _rates_apart(cell)]
+    numbers = [inside, reach(medians, longest), *at, floor, _rates_apart(cell)]
     rounded = [None if value is None else round(value, 4) for value in numbers]
     return AtlasCell(row, kind, PROBE_OF[cell.task], cell.family, *rounded, cell.n, len(cell.rates), *counts)
 
 
-def _reach(medians: dict[int, float], longest: int) -> float | None:
+def reach(medians: Mapping[int, float], longest: int) -> float | None:
     """The furthest size, in L, up to which every median holds, if those trained on do."""
-    held = None
-    for size in sorted(medians):
-        if medians[size] < HOLDS:
-            break
-        held = size
-    return None if held is None or held < longest else held / longest
+    held = furthest(medians) or 0
+    return None if held < longest else held / longest
 
 
 def _rates_apart(cell: TableCell) -> float:

@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from posenc.lab.results.floors import best_floor
+from posenc.lab.results.floors import highest
 from posenc.lab.results.learned import WORDS, error, hindrance
 from posenc.lab.results.losses import falling
-from posenc.lab.results.results import Results
+from posenc.lab.results.results import Results, grouped
 from posenc.lab.results.sizes import other_places
 from posenc.lab.results.sizes import shared as shared_sizes
 from posenc.lab.results.statistics import DRAWS, LEAST, LEVEL, TableCell, cells
-from posenc.lab.store.schema import TaskRecord
 from posenc.language.echo import echoed, plural, shorten
 
 NONE = "nope"
@@ -120,7 +119,7 @@ def left_out(results: Results) -> dict[str, str]:
     by_scheme, tasks, fell, reasons = scores(results), results.tasks(), falling(results), {}
     for task, cells_of in _measured(results).items():
         sizes, apart = _over(results, task, cells_of)
-        floor, examples = _floor(tasks[task], sizes), sum(cells_of[0].examples[size] for size in sizes)
+        floor, examples = highest(tasks[task], sizes), sum(cells_of[0].examples[size] for size in sizes)
         runs = [of[task] for of in by_scheme.values() if task in of]
         if apart:
             reasons[task] = apart
@@ -145,7 +144,7 @@ def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
     tasks, by_scheme = results.tasks(), {}
     for task, cells_of in _measured(results).items():
         sizes, _ = _over(results, task, cells_of)
-        floor = _floor(tasks[task], sizes)
+        floor = highest(tasks[task], sizes)
         for cell in cells_of if sizes and floor < 1 else ():
             if runs := list(cell.means(sizes).values()):
                 by_scheme.setdefault(cell.scheme, {})[task] = np.maximum(np.array(runs) - floor, 0.0) / (1 - floor)
@@ -154,11 +153,7 @@ def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
 
 def _measured(results: Results) -> dict[str, list[TableCell]]:
     """Task to its schemes that were measured beyond the sizes they trained on."""
-    by_task: dict[str, list[TableCell]] = {}
-    for cell in cells(results):
-        if cell.beyond and cell.means(cell.beyond):
-            by_task.setdefault(cell.task, []).append(cell)
-    return by_task
+    return grouped((cell.task, cell) for cell in cells(results) if cell.beyond and cell.means(cell.beyond))
 
 
 def _over(results: Results, task: str, measured: Sequence[TableCell]) -> tuple[tuple[int, ...], str]:
@@ -168,12 +163,6 @@ def _over(results: Results, task: str, measured: Sequence[TableCell]) -> tuple[t
         return (), apart
     sizes = shared_sizes("beyond", [t.trained for t in tasks], [cell.values for cell in measured])
     return sizes, "" if sizes else "no size beyond all that were trained on was evaluated under every scheme"
-
-
-def _floor(task: TaskRecord, sizes: Sequence[int]) -> float:
-    """The highest floor, on average over some sizes; 0 where none is known."""
-    named = best_floor(task, sizes)
-    return named[1] if named else 0.0
 
 
 def interquartile_mean(runs: Runs) -> float:
@@ -254,11 +243,11 @@ def _tested(places: Mapping[str, float], others: Sequence[str], control: str, ta
     """Whether each ranks like the control: z of the difference of mean ranks, corrected for all of them."""
     if tasks < TASKS:
         return [None] * len(others)
-    spread = _spread(len(places), tasks)
+    spread = rank_error(len(places), tasks)
     raw = [math.erfc(abs(places[scheme] - places[control]) / spread / math.sqrt(2)) for scheme in others]
     return list(holm(raw))
 
 
-def _spread(schemes: int, tasks: int) -> float:
+def rank_error(schemes: int, tasks: int) -> float:
     """The standard error of the difference of two mean ranks, if all schemes were alike."""
     return math.sqrt(schemes * (schemes + 1) / (6 * tasks))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from posenc.lab.results.control import TASKS, means, ranks, shared
+from posenc.lab.results.control import TASKS, means, rank_error, ranks, shared
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEVEL
 
@@ -86,7 +86,7 @@ def critical(schemes: int, tasks: int) -> float:
     from scipy.stats import studentized_range
 
     q = studentized_range.ppf(LEVEL, schemes, math.inf) / math.sqrt(2)
-    return float(q * math.sqrt(schemes * (schemes + 1) / (6 * tasks)))
+    return float(q * rank_error(schemes, tasks))
 
 
 def spans(groups: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import cells
+from posenc.lab.results.statistics import at_chosen_rates
 from posenc.lab.store.records import NATS, PARTS
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
@@ -47,15 +47,12 @@ def effective_memories(results: Results, size: int) -> dict[tuple[str, str], flo
     """Task and scheme to the effective memory at a size: that of the median over runs of what they lose above the least
     loss, at the places beyond training, at the learning rates that are reported. This makes the test examples again,
     and imports jax. Tasks without exact losses, and schemes without a finished run at this size, are left out."""
-    rates = {(cell.task, cell.scheme): cell.reported for cell in cells(results)}
     runs: dict[tuple[str, str], dict[tuple[float, int], float]] = {}
     tasks: dict[tuple[str, str], TaskRecord] = {}
-    for record in results.records:
-        for trial in record.trials:
-            key = record.task.label, results.label(record, trial)
-            if trial.knobs.lr in rates.get(key, ()) and (above := _far_excess(record.task, trial, size)) is not None:
-                runs.setdefault(key, {})[trial.knobs.lr, trial.knobs.seed] = above
-                tasks[key] = record.task
+    for task, label, trial in at_chosen_rates(results):
+        if (above := _far_excess(task, trial, size)) is not None:
+            runs.setdefault((task.label, label), {})[trial.knobs.lr, trial.knobs.seed] = above
+            tasks[task.label, label] = task
     medians = {key: float(np.median(values)) for key, values in seed_values(runs).items()}
     return {
         key: effective_memory(median, _lost(tasks[key].label, size, tasks[key].first_beyond or 0), size)
@@ -63,14 +60,10 @@ def effective_memories(results: Results, size: int) -> dict[tuple[str, str], flo
     }
 
 
-def _far_bins(task: TaskRecord, size: int) -> Sequence[int]:
-    """The bins of a size that lie beyond training as a whole."""
-    bins, first = (task.places or {}).get(size, {}), task.first_beyond or 0
-    return [k for k, _ in enumerate(bins.get(BAYES, ())) if k * bins["width"] >= first]
-
-
 def _far_excess(task: TaskRecord, trial: TrialRecord, size: int) -> float | None:
-    bins, far = (task.places or {}).get(size, {}), _far_bins(task, size)
+    """What a trial loses above the least loss in the bins of a size that lie beyond training as a whole."""
+    bins, first = (task.places or {}).get(size, {}), task.first_beyond or 0
+    far = [k for k, _ in enumerate(bins.get(BAYES, ())) if k * bins["width"] >= first]
     if not far or not trial.places or size not in trial.places:
         return None
     above = sum(trial.places[size][NATS][k] - bins[BAYES][k] for k in far)

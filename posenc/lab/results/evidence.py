@@ -19,11 +19,11 @@ from posenc.lab.results.learned import bar
 from posenc.lab.results.losses import points, points_after, switch_of
 from posenc.lab.results.published import EPSILON, Measure
 from posenc.lab.results.rates import by_seed
-from posenc.lab.results.results import Results
+from posenc.lab.results.results import Results, grouped
 from posenc.lab.results.sizes import average, other_places, shared
 from posenc.lab.results.statistics import HOLDS, cells, summary
 from posenc.lab.store import records
-from posenc.lab.store.schema import GroupRecord, TaskRecord, TrialRecord
+from posenc.lab.store.schema import TaskRecord, TrialRecord
 
 ERRORS = 3
 """Standard errors of the test set by which a share must be above a floor to be clear of it."""
@@ -41,11 +41,8 @@ class Evidence:
 
     def __init__(self, results: Results):
         self.rates = {(cell.task, cell.scheme): cell.reported for cell in cells(results)}
-        self._trials: dict[tuple[str, str], list[tuple[GroupRecord, TrialRecord]]] = {}
-        for record in results.records:
-            for trial in record.trials:
-                key = record.task.label, results.label(record, trial)
-                self._trials.setdefault(key, []).append((record, trial))
+        pairs = [(record, trial) for record in results.records for trial in record.trials]
+        self._trials = grouped(((r.task.label, results.label(r, trial)), (r, trial)) for r, trial in pairs)
         self._values: dict[tuple[Measure, str], Values] = {}
         self._tuning = results.tuning
 
@@ -103,15 +100,11 @@ class Evidence:
         rates = self.rates.get((measure.task, scheme), ())
         return by_seed(self.runs(measure, scheme), rates) if rates else {}
 
-    def floor(self, measure: Measure, scheme: str | None = None) -> tuple[str, float] | None:
-        """The highest floor that is known by this metric, on average over the sizes; its name and its share. That of a
-        scheme is counted at the places beyond its own training."""
-        task, sizes = self._task(measure, scheme), self.sizes(measure)
-        return None if task is None else best_floor(task, sizes, measure.weights)
-
     def highest(self, measure: Measure, scheme: str) -> float | None:
-        """The share of the highest floor of a scheme; None where none is known."""
-        named = self.floor(measure, scheme)
+        """The highest floor of a scheme that is known by this metric, on average over the sizes, counted at the places
+        beyond its own training; None where none is known."""
+        task = self._task(measure, scheme)
+        named = task and best_floor(task, self.sizes(measure), measure.weights)
         return named[1] if named else None
 
     def floors(self, measure: Measure) -> dict[str, float]:

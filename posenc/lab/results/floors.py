@@ -36,6 +36,11 @@ def best_floor(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> 
     return max(mean_floors(task, sizes, rule).items(), key=lambda item: merit(task.metric, item[1]), default=None)
 
 
+def highest(task: TaskRecord, sizes: Sequence[int]) -> float:
+    """That mean alone; 0 where no floor is known."""
+    return (best_floor(task, sizes) or ("", 0.0))[1]
+
+
 def uniform(task: TaskRecord, size: int) -> float:
     """What a guess among all answers gets right at this size: the value of a run that learned nothing."""
     return floors(task).get(size, {}).get("uniform", 0.0)

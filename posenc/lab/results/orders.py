@@ -14,7 +14,7 @@ from statistics import median
 from posenc.lab.results.evidence import SURE, Evidence
 from posenc.lab.results.published import EPSILON, Order
 from posenc.lab.results.reproduction import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction
-from posenc.lab.results.statistics import LEAST, LEVEL, summary
+from posenc.lab.results.statistics import LEAST, interval_rank, summary
 
 TEST = "sign test, two-sided, exact, uncorrected"
 """What p of an order is from; pairs without a difference are left out."""
@@ -35,12 +35,8 @@ def sign_test(differences: Iterable[float]) -> float:
 def by_chance(pairs: int) -> float:
     """How likely so many pairs of two equal schemes decide an order: that the exact interval of their median, which
     leaves out as many of the least and of the largest differences, lies on one side of 0. Below six pairs none does."""
-    tail = 0
-    for k in range(pairs // 2):
-        if 2 * (tail + math.comb(pairs, k)) / 2**pairs > 1 - LEVEL:
-            break
-        tail += math.comb(pairs, k)
-    return 2 * tail / 2**pairs
+    rank = interval_rank(pairs)
+    return 0.0 if rank is None else 2 * sum(math.comb(pairs, k) for k in range(rank + 1)) / 2**pairs
 
 
 def _scores(claim: Order, evidence: Evidence) -> Reproduction:

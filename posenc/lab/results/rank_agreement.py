@@ -17,6 +17,7 @@ from jaxtyping import Float
 
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, Measure, Order, Published
+from posenc.lab.results.results import grouped
 from posenc.lab.results.statistics import DRAWS, LEVEL, summary
 
 FEWEST = 4
@@ -68,12 +69,9 @@ def rank_correlations(claims: Iterable[Published | Order], evidence: Evidence) -
 
     Equal numbers share the mean of their ranks. Bounds and our own predictions do not count.
     """
-    columns: dict[tuple[str, Measure], list[Published]] = {}
-    for claim in claims:
-        if isinstance(claim, Order) or claim.relation != "is" or claim.origin != "published":
-            continue
-        if claim.task == ALL or claim.scheme in evidence.schemes(claim.task):
-            columns.setdefault((claim.source, claim.measure), []).append(claim)
+    numbers = (c for c in claims if isinstance(c, Published) and c.relation == "is" and c.origin == "published")
+    ran = (claim for claim in numbers if claim.task == ALL or claim.scheme in evidence.schemes(claim.task))
+    columns = grouped(((claim.source, claim.measure), claim) for claim in ran)
     correlations: list[RankCorrelation] = []
     tables: dict[str, list[list[_Cell]]] = {}
     for (source, measure), column in columns.items():
@@ -137,11 +135,11 @@ def unranked(claim: Published, evidence: Evidence) -> set[str]:
     rank."""
     measures = live(claim, evidence)
     everywhere = set[str].intersection(*(set(evidence.schemes(m.task)) for m in measures)) if measures else set[str]()
-    return {scheme for scheme in everywhere if not any(_learned(m, scheme, evidence) for m in measures)}
 
+    def learned(measure: Measure, scheme: str) -> bool:
+        return evidence.above(measure, scheme, summary(evidence.values_at_chosen_rate(measure, scheme).values()).median)
 
-def _learned(measure: Measure, scheme: str, evidence: Evidence) -> bool:
-    return evidence.above(measure, scheme, summary(evidence.values_at_chosen_rate(measure, scheme).values()).median)
+    return {scheme for scheme in everywhere if not any(learned(m, scheme) for m in measures)}
 
 
 def live(claim: Published, evidence: Evidence) -> list[Measure]:
@@ -158,8 +156,7 @@ def _cells(column: Sequence[Published], evidence: Evidence) -> list[_Cell]:
     for claim in column:
         over_all = claim.task == ALL
         runs = reciprocal_ranks(claim, evidence) if over_all else evidence.values_at_chosen_rate(measure, claim.scheme)
-        named = None if over_all else evidence.floor(measure, claim.scheme)
-        ours = named[1] if named else 0.0
+        ours = 0.0 if over_all else evidence.highest(measure, claim.scheme) or 0.0
         if runs:
             floors = (ours if claim.floor is None else claim.floor, ours)
             cells.append(_Cell(claim.scheme, claim.share, np.array(tuple(runs.values())), floors))
@@ -175,12 +172,8 @@ def _correlated(column: tuple[str, str, Measure | None], cells: Sequence[_Cell])
     if schemes < FEWEST or not np.isfinite(value):
         return RankCorrelation(*column, *sizes, None, None, None)
     rng = np.random.default_rng(0)
-    medians = np.stack([_resampled_medians(rng, cell.runs) for cell in cells], -1)
+    resampled = (cell.runs[rng.integers(0, len(cell.runs), (DRAWS, len(cell.runs)))] for cell in cells)
+    medians = np.stack([np.median(runs, -1) for runs in resampled], -1)
     correlations = np.nan_to_num(spearman(np.broadcast_to(theirs, medians.shape), medians))
     low, high = np.quantile(correlations, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return RankCorrelation(*column, *sizes, value, float(low), float(high))
-
-
-def _resampled_medians(rng: np.random.Generator, runs: Float[np.ndarray, " n"]) -> Float[np.ndarray, " draws"]:
-    """Medians of runs that are drawn anew."""
-    return np.median(runs[rng.integers(0, len(runs), (DRAWS, len(runs)))], -1)

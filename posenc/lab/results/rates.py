@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from posenc.lab.results.floors import uniform
-from posenc.lab.results.results import Results, Row
+from posenc.lab.results.results import Results, Row, grouped
 from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord
 
@@ -136,16 +136,12 @@ def _seed_runs(runs: Mapping[K, Mapping[tuple[float, int], float]]) -> dict[K, d
 
 def tuned(results: Results) -> dict[tuple[str, str], Tuned]:
     """Task and scheme to the choice by its tuning seeds, by the metric of the task; none where no seed tuned."""
-    cells: dict[tuple[str, str], list[Row]] = {}
-    for row in results.tuning_rows():
-        cells.setdefault((row.task, row.scheme), []).append(row)
+    cells = grouped(((row.task, row.scheme), row) for row in results.tuning_rows())
     waiting = {(trial.task, results.label(trial, trial)) for trial in results.unfinished if trial.tuning}
-    reported: dict[tuple[str, str], set[float]] = {}
-    for row in results.rows() if waiting else ():
-        reported.setdefault((row.task, row.scheme), set()).add(row.lr)
+    reported = grouped(((row.task, row.scheme), row.lr) for row in (results.rows() if waiting else ()))
     validated = validations(results)
     return {
-        cell: _tuned(rows, validated, cell not in waiting, reported.get(cell, set())) for cell, rows in cells.items()
+        cell: _tuned(rows, validated, cell not in waiting, {*reported.get(cell, ())}) for cell, rows in cells.items()
     }
 
 
@@ -168,9 +164,7 @@ def at_chosen(results: Results) -> Results:
 def scores(rows: Sequence[Row], validated: Mapping[str, Validation]) -> dict[float, list[float]]:
     """Per rate, the mean of each run on validation examples; of older records, on the sizes trained on. A diverged run
     scores what a uniform guess does."""
-    runs: dict[tuple[float, str], list[Row]] = {}
-    for row in rows:
-        runs.setdefault((row.lr, row.trial), []).append(row)
+    runs = grouped(((row.lr, row.trial), row) for row in rows)
     by_rate: dict[float, list[float]] = {row.lr: [] for row in rows}
     for (rate, trial), of_run in runs.items():
         inside = [row.value for row in of_run if row.trained]

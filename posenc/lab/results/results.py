@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from posenc.lab.models import kinds
 from posenc.lab.results.floors import floors_by, uniform
@@ -31,6 +31,7 @@ METRICS = ("accuracy", "exact", "last", "beyond", *LOSSES)
 """What results can be read by: the share of answer tokens, of whole answers, of last ones, and of those further out
 than any trained on (at sizes trained on, of all), that are right; and the mean cross-entropy of all, in nats or in
 bits."""
+K, V = TypeVar("K"), TypeVar("V")
 _FREE = ("task", "scheme")
 _KNOBS = ("weight_decay", "warmup", "clip")
 _LATER = {f.name: f.default for f in fields(Run) if f.metadata.get("later")}
@@ -146,7 +147,11 @@ class Results:
         if unknown:
             raise ValueError(f"Results cannot be chosen by {unknown[0]!r}; take {', '.join(CHOICES)}.")
         wanted = {k: set(v) if isinstance(v, tuple | list | set) else {v} for k, v in where.items()}
-        meets = lambda record, trial: _meets(wanted, self._facts(record, trial))  # noqa: E731
+
+        def meets(record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> bool:
+            facts = self._facts(record, trial)
+            return all(values & set(facts[key]) for key, values in wanted.items() if key in facts)
+
         rest = tuple(u for u in self.unfinished if meets(u, u))
         records, tuning = _kept(self.records, meets), _kept(self.tuning, meets)
         return replace(self, records=records, unfinished=rest, varied=self._varying, tuning=tuning)
@@ -366,5 +371,9 @@ def _kept(records: Sequence[GroupRecord], keep: Callable[[GroupRecord, TrialReco
     return tuple(record for record in filtered if record.trials)
 
 
-def _meets(wanted: dict[str, set], facts: dict[str, tuple]) -> bool:
-    return all(values & set(facts[key]) for key, values in wanted.items() if key in facts)
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Each key to its values, in the order in which they come."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups

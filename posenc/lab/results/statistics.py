@@ -8,19 +8,20 @@ runs covers about 87 %. Nothing here imports jax; SciPy is imported where it is 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import Tuned, Validation, by_seed, choose_rate, scores, tuned, tying_rates, validations
-from posenc.lab.results.results import Results, Row
+from posenc.lab.results.results import Results, Row, grouped
 from posenc.lab.results.sizes import other_places
 from posenc.lab.store.records import LOSSES, merit
-from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
+from posenc.lab.store.schema import TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import shorten
 
 LEAST = 6
@@ -114,12 +115,8 @@ class TableCell:
     def holds_to(self) -> int | None:
         """The largest size up to which the median is at least 90 % at every size measured; None where there is none,
         and of losses."""
-        held = None
-        for size in sorted(self.values) if self.metric not in LOSSES else ():
-            if not self.values[size] or float(np.median(self.values[size])) < HOLDS:
-                break
-            held = size
-        return held
+        medians = {n: float(np.median(of)) if of else 0.0 for n, of in self.values.items()}
+        return None if self.metric in LOSSES else furthest(medians)
 
     def means(self, sizes: Iterable[int]) -> dict[int, float]:
         """Seed to the mean over some sizes, the median over the `reported` rates; a seed that lacks a size is left
@@ -161,6 +158,11 @@ class Comparison:
         return len(self.pairs)
 
 
+def furthest(medians: Mapping[int, float]) -> int | None:
+    """The largest size up to which every median is at least 0.9; None where there is none."""
+    return max(itertools.takewhile(lambda n: medians[n] >= HOLDS, sorted(medians)), default=None)
+
+
 def summary(values: Iterable[float]) -> Summary:
     """All runs of one thing in five numbers: the range below six runs, the exact interval of the median above."""
     x = np.sort(np.asarray(tuple(values), dtype=float))
@@ -169,7 +171,7 @@ def summary(values: Iterable[float]) -> Summary:
         return Summary(0, math.nan, math.nan, math.nan, math.nan, RANGE)
     if not np.isfinite(x).all():
         raise ValueError("A value is not finite; count a diverged run as the floor before summing up.")
-    rank = _rank(n)
+    rank = interval_rank(n)
     low, high = (x[0], x[-1]) if rank is None else (x[rank], x[n - 1 - rank])
     kind = RANGE if rank is None else INTERVAL
     return Summary(n, float(np.median(x)), float(np.clip(x.mean(), x[0], x[-1])), float(low), float(high), kind)
@@ -177,20 +179,30 @@ def summary(values: Iterable[float]) -> Summary:
 
 def cells(results: Results) -> tuple[TableCell, ...]:
     """Every scheme on every task, by task and scheme: what tables and figures show."""
-    rows: dict[tuple[str, str], list[Row]] = {}
-    for row in results.rows():
-        rows.setdefault((row.task, row.scheme), []).append(row)
-    lost: dict[tuple[str, str], list[UnfinishedTrial]] = {}
-    for trial in results.unfinished:
-        lost.setdefault((trial.task, results.label(trial, trial)), []).append(trial)
-    tuning: dict[tuple[str, str], list[Row]] = {}
-    for row in results.tuning_rows():
-        tuning.setdefault((row.task, row.scheme), []).append(row)
+    rows, tuning = (
+        grouped(((row.task, row.scheme), row) for row in each) for each in (results.rows(), results.tuning_rows())
+    )
+    lost = grouped(((trial.task, results.label(trial, trial)), trial) for trial in results.unfinished)
     tasks, validated, choices = results.tasks(), validations(results), tuned(results)
     return tuple(
         _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, validated, choices.get(key))
         for key in sorted({*rows, *tuning, *lost})
     )
+
+
+def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:
+    """The trials at the learning rates that are reported, with their tasks and labels."""
+    rates = {(c.task, c.scheme): c.reported for c in cells(results)}
+    for record in results.records:
+        for trial in record.trials:
+            label = results.label(record, trial)
+            if trial.knobs.lr in rates.get((record.task.label, label), ()):
+                yield record.task, label, trial
+
+
+def by_range(table_cells: Iterable[TableCell]) -> dict[tuple[str, tuple[int, int]], list[TableCell]]:
+    """Task and sizes trained on to the cells of all its schemes: what a panel or a block of a table shows."""
+    return grouped(((cell.task, cell.trained), cell) for cell in table_cells)
 
 
 def compare(results: Results, first: str, second: str, size: int | None = None) -> tuple[Comparison, ...]:
@@ -216,8 +228,7 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
     for task in sorted({task for task, _ in table}):
         a, b = table.get((task, first)), table.get((task, second))
         if a is not None and b is not None and (pairs := _pairs(a, b, over := _over(a, b, size))):
-            compared = _compared(task, first, second, where, pairs, a.metric)
-            made.append(replace(compared, over=over, by_rate=_by_rate(a, b, over)))
+            made.append(_compared(a, b, where, over, pairs))
     if not made:
         raise ValueError(
             f"{first!r} and {second!r} share no seed of a task at {where}; run both with the same --seeds and --sizes."
@@ -244,7 +255,7 @@ def least_p(n: int) -> float:
     return min(1.0, 2.0 ** (1 - n))
 
 
-def _rank(n: int) -> int | None:
+def interval_rank(n: int) -> int | None:
     """The largest k for which [x_k, x_(n-1-k)], counted from 0, holds the median with 95 %; None below six runs."""
     best, below = None, 0
     for k in range(n // 2):
@@ -265,10 +276,8 @@ def _cell(
     choice: Tuned | None,
 ) -> TableCell:
     task, scheme = key
-    counts: dict[str, int] = {}
     all_rows = [*rows, *tuning]
-    for outcome in [r.outcome for r in {r.trial: r for r in all_rows}.values()] + [u.outcome for u in lost]:
-        counts[outcome] = counts.get(outcome, 0) + 1
+    counts = dict(Counter([r.outcome for r in {r.trial: r for r in all_rows}.values()] + [u.outcome for u in lost]))
     metric = tasks[task].metric if task in tasks else ""
     family = (all_rows or lost)[0].family
     rates = tuple(sorted({r.lr for r in all_rows} | {u.knobs.lr for u in lost}))
@@ -326,20 +335,19 @@ def _pairs(a: TableCell, b: TableCell, sizes: Sequence[int]) -> list[tuple[int, 
 def _by_rate(a: TableCell, b: TableCell, sizes: Sequence[int]) -> dict[float, float]:
     """The median over seeds of the difference between two runs at the same rate."""
     ours, theirs = a.run_means(sizes), b.run_means(sizes)
-    gaps: dict[float, list[float]] = {}
-    for rate, seed in sorted(ours.keys() & theirs.keys()):
-        gaps.setdefault(rate, []).append(ours[rate, seed] - theirs[rate, seed])
+    gaps = grouped((run[0], ours[run] - theirs[run]) for run in sorted(ours.keys() & theirs.keys()))
     return {rate: float(np.median(of)) for rate, of in gaps.items()}
 
 
 def _compared(
-    task: str, first: str, second: str, where: str, pairs: list[tuple[int, float, float]], metric: str
+    a: TableCell, b: TableCell, where: str, over: tuple[int, ...], pairs: list[tuple[int, float, float]]
 ) -> Comparison:
-    gaps = np.array([a - b for _, a, b in pairs])
-    ahead = merit(metric, gaps)
+    gaps = np.array([ours - theirs for _, ours, theirs in pairs])
+    ahead = merit(a.metric, gaps)
     better = float(np.mean((ahead > 0) + 0.5 * (ahead == 0)))
     interval = _wilson(better, len(gaps)) if len(gaps) >= LEAST else None
-    return Comparison(task, first, second, where, tuple(pairs), better, interval, summary(gaps), _wilcoxon(gaps))
+    head = (a.task, a.scheme, b.scheme, where, tuple(pairs))
+    return Comparison(*head, better, interval, summary(gaps), _wilcoxon(gaps), over, _by_rate(a, b, over))
 
 
 def _wilson(share: float, n: int) -> tuple[float, float]:

@@ -78,15 +78,11 @@ def _finding(claim: Published | Order, evidence: Evidence | None, attempted: boo
     if reason := evidence.unshared(claim.measure, schemes):
         return start.because(NOT_RUN, "unshared", reason)
     over = evidence.sizes(claim.measure, schemes)
-    finding = _compared(replace(claim, over=over), evidence) if over else start
+    judge = order if isinstance(claim, Order) else number
+    finding = judge(replace(claim, over=over), evidence) if over else start
     if finding.verdict == NOT_RUN:
         return start.because(NOT_RUN, "missing", LACKING)
     return _if_trained(replace(finding, published=claim), evidence)
-
-
-def _compared(claim: Published | Order, evidence: Evidence) -> Reproduction:
-    """The verdict on a claim about one task over given sizes."""
-    return order(claim, evidence) if isinstance(claim, Order) else number(claim, evidence)
 
 
 def _of_all_tasks(claim: Published, evidence: Evidence) -> Reproduction:

@@ -8,12 +8,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from posenc.lab.figures.curves import at_chosen_rates
 from posenc.lab.results import statistics
-from posenc.lab.results.atlas_cells import PROBE_OF, on_probes, placed
-from posenc.lab.results.floors import best_floor
+from posenc.lab.results.atlas_cells import PROBE_OF, on_probes, placed, reach
+from posenc.lab.results.floors import highest
 from posenc.lab.results.results import Results, load
-from posenc.lab.results.statistics import HOLDS, TableCell
+from posenc.lab.results.statistics import TableCell, at_chosen_rates
 from posenc.lab.spec import atlas
 from posenc.lab.store.records import PACKED
 
@@ -49,7 +48,7 @@ def _lines(results: Results) -> Iterator[dict[str, Any]]:
         if key not in models:
             continue
         row, model = placed(cell.scheme, models[key])
-        floor = (best_floor(tasks[cell.task], [2 * cell.trained[1]]) or ("", 0.0))[1]
+        floor = highest(tasks[cell.task], [2 * cell.trained[1]])
         same = {"row": row, "model": model, "probe": PROBE_OF[cell.task], "family": cell.family, "floor": _brief(floor)}
         same["lost"] = ", ".join(f"{n} {outcome}" for outcome, n in cell.counts.items() if outcome != "done")
         reported = " and ".join(f"{rate:g}" for rate in cell.reported)
@@ -66,20 +65,15 @@ def _numbers(cell: TableCell, values: Mapping[int, Sequence[float]]) -> dict[str
     """Medians at the sizes to choose from, how far they hold, and the runs behind them."""
     longest = cell.trained[1]
     medians = {n: median(of) for n, of in sorted(values.items()) if n >= cell.trained[0] and of}
-    held = None
-    for size, value in medians.items():
-        if value < HOLDS:
-            break
-        held = size
     at = {f"x{times:g}".replace(".", "_"): _brief(medians.get(int(times * longest), math.nan)) for times in TIMES}
     runs = "; ".join(
         f"{times:g} L: {', '.join(f'{value:.2f}' for value in values[int(times * longest)])}"
         for times in TIMES
         if int(times * longest) in values
     )
-    inside = [medians[n] for n in cell.inside if n in medians]
-    reach = None if held is None or held < longest else _brief(held / longest)
-    return {**at, "reach": reach, "trained": _brief(min(inside, default=math.nan)), "n": cell.n, "runs": runs}
+    trained = min((medians[n] for n in cell.inside if n in medians), default=math.nan)
+    held = reach(medians, longest)
+    return {**at, "reach": held and _brief(held), "trained": _brief(trained), "n": cell.n, "runs": runs}
 
 
 def _places(results: Results) -> Iterator[dict[str, Any]]:

@@ -34,10 +34,12 @@ DOCSTRINGS = {
 
 def configuration(pages: Path, site: Path, nav: Sequence[Any], scripts: Sequence[str]) -> dict[str, Any]:
     """The settings of MkDocs for pages of Markdown in one folder and the site in another."""
-    palette = [
-        {"media": media, "scheme": scheme, "primary": "indigo", "accent": "indigo", "toggle": _toggle(other)}
-        for media, scheme, other in SCHEMES
-    ]
+    palette = []
+    for media, scheme, other in SCHEMES:
+        sky = "night" if other == "dark" else "sunny"
+        toggle = {"icon": f"material/weather-{sky}", "name": f"Show the {other} pages"}
+        palette.append({"media": media, "scheme": scheme, "primary": "indigo", "accent": "indigo", "toggle": toggle})
+    handler = {"paths": [str(Path(posenc.__file__).resolve().parent.parent)], "options": DOCSTRINGS}
     theme = {
         "name": "material",
         "font": False,
@@ -59,7 +61,7 @@ def configuration(pages: Path, site: Path, nav: Sequence[Any], scripts: Sequence
         "site_dir": str(site),
         "use_directory_urls": False,
         "theme": theme,
-        "plugins": ["search", "offline", {"mkdocstrings": {"handlers": {"python": _handler()}}}],
+        "plugins": ["search", "offline", {"mkdocstrings": {"handlers": {"python": handler}}}],
         "markdown_extensions": list(EXTENSIONS),
         "extra_css": ["assets/site.css"],
         "extra_javascript": list(scripts),
@@ -67,11 +69,3 @@ def configuration(pages: Path, site: Path, nav: Sequence[Any], scripts: Sequence
         "nav": list(nav),
         "validation": {"links": {"not_found": "warn", "anchors": "warn", "absolute_links": "warn"}},
     }
-
-
-def _handler() -> dict[str, Any]:
-    return {"paths": [str(Path(posenc.__file__).resolve().parent.parent)], "options": DOCSTRINGS}
-
-
-def _toggle(other: str) -> dict[str, str]:
-    return {"icon": f"material/weather-{'night' if other == 'dark' else 'sunny'}", "name": f"Show the {other} pages"}

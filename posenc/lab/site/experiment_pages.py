@@ -48,7 +48,7 @@ def _page(shelved: Shelved) -> SitePage:
         _figure(shelved),
         length_charts.section(charts) if charts else "",
         "## Result",
-        tags.paragraph(_sentence(head.result) or "Not run yet: the repository has no record of it."),
+        tags.paragraph(head.result[:1].upper() + head.result[1:] or "Not run yet: the repository has no record of it."),
         tags.paragraph(shelved.answer),
         "## Verdicts",
         *_table(shelved),
@@ -61,10 +61,6 @@ def _page(shelved: Shelved) -> SitePage:
         else "",
         hide=tags.WIDE,
     )
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _figure(shelved: Shelved) -> str:

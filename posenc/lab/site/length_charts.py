@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from posenc.lab.figures.across import MOST, by_merit
+from posenc.lab.figures.across import by_merit, looks_of
 from posenc.lab.figures.figures import length_panels, worded
 from posenc.lab.figures.floor_lines import NAMES
-from posenc.lab.figures.panels import Panel, doubling, ranged
-from posenc.lab.figures.style import INK, SOFT, Look, looks
+from posenc.lab.figures.panels import Panel, ranged
+from posenc.lab.figures.style import INK, SOFT, Look
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import cells, summary
+from posenc.lab.results.statistics import summary
 from posenc.lab.site import tags
 from posenc.lab.spec.experiment import Experiment
 
@@ -34,8 +34,7 @@ def length_charts(experiment: Experiment, results: Results | None) -> list[dict[
     results = worded(experiment, results)
     shown = [panel for panel in length_panels(results) if _many(panel)]
     names = results.words.lines(dict.fromkeys(scheme for panel in shown for scheme in panel.points))
-    families = {c.scheme: results.words.family(c.scheme, c.family) for c in cells(results)}
-    styles = looks(((scheme, families.get(scheme, "none")) for scheme in names), MOST)
+    styles = looks_of(results, names)
     titles = [f"{p.title}, trained on {ranged(*p.trained)}" if p.trained else p.title for p in shown]
     return [
         {
@@ -87,8 +86,8 @@ def _chart(panel: Panel) -> dict[str, Any]:
     """The declaration, over the points of `lines`, which the page's script gives it."""
     import altair as alt
 
-    log = panel.log or panel.log is None and doubling(panel.places)
-    along = alt.Scale(type="log", base=2, nice=False) if log else alt.Scale(zero=False, nice=False)
+    doubles = alt.Scale(type="log", base=2, nice=False)
+    along = doubles if panel.is_logarithmic else alt.Scale(zero=False, nice=False)
     values = alt.Axis(values=panel.places, grid=False, labelOverlap=True, format="~g")
     x = alt.X("size:Q", title=panel.along, scale=along, axis=values)
     up = alt.Scale(type="log") if panel.falling else alt.Scale(domain=[0, 1])

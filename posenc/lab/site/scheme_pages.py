@@ -101,6 +101,7 @@ def _page(
         f"posenc sweep --grid {shlex.quote(f'scheme={name},nope')} {shlex.quote(f'task={task}')} --seeds 6 --name mine"
     )
     source = Path(inspect.getsourcefile(cls) or "")
+    text = source.read_text(encoding="utf-8")
     file = f"posenc/{source.relative_to(Path(posenc.__file__).parent).as_posix()}"
     entries = bibtex(cls.__doc__)
     return tags.page(
@@ -125,7 +126,7 @@ def _page(
         else tags.paragraph("Its source names no publication."),
         "## Source { data-search-exclude }",
         f'??? note "{file}"\n\n'
-        + "\n".join(f"    {line}".rstrip() for line in tags.block(_text(source), "python").splitlines()),
+        + "\n".join(f"    {line}".rstrip() for line in tags.block(text, "python").splitlines()),
     )
 
 
@@ -175,7 +176,3 @@ def _measured(name: str, scores: Sequence[AbilityScore], cells: Sequence[AtlasCe
         ]
         columns = ("ability", "task", "as", "size", "right, median [spread]", "learned", "floor", "n", "experiment")
         yield tags.table(columns, lines, "In experiments, at about twice the longest size trained on")
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")

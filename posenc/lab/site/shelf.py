@@ -62,28 +62,25 @@ class Shelved:
 
 def shelve() -> tuple[Shelved, ...]:
     """Every experiment that comes with posenc, in the order of their names."""
-    return tuple(_shelved(path) for _, path in sorted(_shipped().items()))
-
-
-def _shipped() -> dict[str, Path]:
-    """The experiments of posenc itself; the current folder, which may hold others, is not looked at."""
-    return {p.stem: p for p in sorted(experiments().glob("*.py")) if p.name[0] != "_"}
+    paths = sorted(experiments().glob("*.py"), key=lambda path: path.stem)
+    return tuple(_shelved(path) for path in paths if path.name[0] != "_")
 
 
 def experiments() -> Path:
     """The folder of experiments that comes with posenc. Raises `ValueError` where the installation has none."""
-    places = (committed.PACKAGED, committed.PACKAGED.parent.parent / "experiments")
-    folder = next((place for place in places if place.is_dir()), None)
-    if folder is None:
-        raise ValueError(f"No experiments were found in {str(committed.PACKAGED)!r}; reinstall posenc.")
-    return folder
+    return _shipped(committed.PACKAGED, "experiments")
 
 
 def guides() -> Path:
     """The folder of the guides that come with posenc. Raises `ValueError` where the installation has none."""
-    folder = next((place for place in (PACKAGED, PACKAGED.parent.parent / "docs") if place.is_dir()), None)
+    return _shipped(PACKAGED, "guides")
+
+
+def _shipped(packaged: Path, what: str) -> Path:
+    """A folder where a wheel has it, or beside the package, where a checkout does."""
+    folder = next((p for p in (packaged, packaged.parent.parent / packaged.name) if p.is_dir()), None)
     if folder is None:
-        raise ValueError(f"No guides were found in {str(PACKAGED)!r}; reinstall posenc.")
+        raise ValueError(f"No {what} were found in {str(packaged)!r}; reinstall posenc.")
     return folder
 
 

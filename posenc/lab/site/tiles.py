@@ -69,14 +69,11 @@ def _alone(axes: ET.Element, clips: dict[str | None, ET.Element]) -> str:
     x, y = left - before - (side - wide) / 2, top - MARGIN - (side - high) / 2
     box = f"{x:.2f} {y:.2f} {side:.2f} {side:.2f}"
     made = ET.Element(f"{{{SVG}}}svg", {"viewBox": box})
-    ET.SubElement(made, f"{{{SVG}}}rect", _rectangle(x, y, side) | {"fill": "#fff"})
+    sides = dict(zip(("x", "y", "width", "height"), box.split(), strict=True))
+    ET.SubElement(made, f"{{{SVG}}}rect", sides | {"fill": "#fff"})
     written = ET.tostring(axes, encoding="unicode")
     used = [clips[name] for name in dict.fromkeys(re.findall(r"url\(#(\w+)\)", written)) if name in clips]
     if used:
         ET.SubElement(made, f"{{{SVG}}}defs").extend(used)
     made.append(axes)
     return ET.tostring(made, encoding="unicode")
-
-
-def _rectangle(x: float, y: float, side: float) -> dict[str, str]:
-    return {"x": f"{x:.2f}", "y": f"{y:.2f}", "width": f"{side:.2f}", "height": f"{side:.2f}"}

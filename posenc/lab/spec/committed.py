@@ -24,18 +24,14 @@ def files() -> dict[str, Path]:
 
     Raises `ValueError` where no folder has any: the installation is broken.
     """
-    paths = {p.stem: p for folder in folders() for p in sorted(folder.glob("*.py")) if _is_ours(p)}
+    places = [path for folder in folders() for path in sorted(folder.glob("*.py"))]
+    paths = {p.stem: p for p in places if p.name[0] != "_" and p.is_file()}  # a pipe, which may never end, is not read
     if not paths:
         raise ValueError(
             f"No experiment was found in {str(PACKAGED)!r} or in the folder 'experiments' here; reinstall posenc, or"
             " run the command in a checkout."
         )
     return paths
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file of such a folder is an experiment; a pipe, which may never end, is not read."""
-    return path.name[0] != "_" and path.is_file()
 
 
 def find(text: str) -> Path | None:

@@ -43,7 +43,8 @@ def load(module: str) -> ModuleType:
         raise ValueError(f"The module {module!r} cannot be found: {fault}.") from None
     if spec is None:
         raise ValueError(f"There is no module {module!r} in this folder or on Python's path; write module:Class.")
-    _register_ours()
+    for ours in ("posenc.schemes", "posenc.coordinates", "posenc.lab.tasks"):
+        importlib.import_module(ours)  # first, so that a class that takes one of our names is the user's
     with pointing(Path(spec.origin or module)):
         return importlib.import_module(module)
 
@@ -99,9 +100,3 @@ def taken(args: list[str]) -> tuple[list[str], list[str]]:
         else:
             modules.append(value)
     return left, modules
-
-
-def _register_ours() -> None:
-    """Enter the names of what posenc ships first, so that the class that takes one of them is the user's."""
-    for ours in ("posenc.schemes", "posenc.coordinates", "posenc.lab.tasks"):
-        importlib.import_module(ours)

@@ -33,9 +33,6 @@ class EvenPairs(Task, name="even_pairs"):
     alphabet = classes = 2
     sizes = SIZES
 
-    def tokens(self, n):
-        return n + 1
-
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
         return one_slot(self, n, self.tokens(n_max), x, n, x[:, 0] ^ pick(x, n - 1))
@@ -55,9 +52,6 @@ class ParityCheck(Task, name="parity_check"):
     suites = ("chomsky", "state")
     alphabet = classes = 2
     sizes = SIZES
-
-    def tokens(self, n):
-        return n + 1
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
@@ -82,9 +76,6 @@ class CycleNavigation(Task, name="cycle_navigation"):
     alphabet, classes = 3, 5
     vocabulary = {0: "back", 1: "stay", 2: "on"}
     sizes = SIZES
-
-    def tokens(self, n):
-        return n + 1
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 3)

@@ -163,9 +163,6 @@ class BinaryMultiplication(Task, name="binary_multiplication"):
 
     sizes = property(lambda task: SIZES if task.as_released else Sizes(3, (3, 40), EVALUATION))
 
-    def tokens(self, n):
-        return 2 * n
-
     def make(self, key, n, n_max):
         text, x, y, strata = _two(key, n, n_max)
         answer = jnp.where((n < 3)[:, None], 0, multiply(x, y))

@@ -48,9 +48,6 @@ class FillBlank(Task, name="fill_blank"):
         if not 0 < self.hide <= 1:
             raise ValueError(f"The setting 'hide' of 'fill_blank' must be a probability above 0, not {self.hide}.")
 
-    def tokens(self, n):
-        return n
-
     def make(self, key, n, n_max):
         start, where = jax.random.split(key)
         first = integers(start, n.shape[0], 2, MODULUS)

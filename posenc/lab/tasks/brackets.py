@@ -108,9 +108,6 @@ class ModularArithmeticBrackets(Task, name="modular_arithmetic_brackets"):
     vocabulary = {PLUS: "+", MINUS: "-", TIMES: "·", OPEN: "(", CLOSE: ")"}
     sizes = SIZES
 
-    def tokens(self, n):
-        return n + 1
-
     def make(self, key, n, n_max):
         made = expressions(key, n, n_max, 3)
         return one_slot(self, n, self.tokens(n_max), made.text, n, made.value, {"depth": made.depth})
@@ -139,9 +136,6 @@ class SolveEquation(Task, name="solve_equation"):
     as_released: bool = False
 
     sizes = property(lambda task: SIZES if task.as_released else Sizes(3, (3, 40), EVALUATION))
-
-    def tokens(self, n):
-        return n + 1
 
     def make(self, key, n, n_max):
         write, hide = jax.random.split(key)

@@ -59,9 +59,6 @@ class Copies(Task, name="copies"):
                 " symbols; lower start, or raise end."
             )
 
-    def tokens(self, n):
-        return n
-
     def make(self, key, n, n_max):
         keys = jax.random.split(key, 4)
         rows, length = n.shape[0], n_max + 1

@@ -93,11 +93,7 @@ class Copy(Task, name="copy"):
     def make(self, key, n, n_max):
         prompt, answer = self._text(key, n, n_max)
         batch = prompted(self, n, self.tokens(n_max), prompt, self._prompt(n), answer, self._answer(n))
-        if self.variant not in ("random", "repeat"):
-            return batch
-        i, middle = jnp.arange(batch.tokens.shape[1], dtype=INT)[None, :], self._prompt(n)[:, None]
-        coupled = jnp.where((i > 0) & (i < 2 * middle + 2), copied(i - 1, middle), 0)
-        return batch._replace(coords={**batch.coords, "coupled": coupled.astype(INT)})
+        return _coupled(batch, self._prompt(n)[:, None]) if self.variant in ("random", "repeat") else batch
 
     def _text(self, key, n, n_max):
         """The texts before and after SEP; a single column stands for a symbol repeated as often as needed."""
@@ -144,6 +140,13 @@ class Copy(Task, name="copy"):
         return x + end
 
 
+def _coupled(batch, middle, backwards=False):
+    """The same examples with the coordinate "coupled", of all tokens between BOS and EOS."""
+    i = jnp.arange(batch.tokens.shape[1], dtype=INT)[None, :]
+    coupled = jnp.where((i > 0) & (i < 2 * middle + 2), copied(i - 1, middle, backwards=backwards), 0)
+    return batch._replace(coords={**batch.coords, "coupled": coupled.astype(INT)})
+
+
 class Reverse(Task, name="reverse"):
     """Write the prompt backwards (Kazemnejad et al., 2023, table 1).
 
@@ -177,11 +180,7 @@ class Reverse(Task, name="reverse"):
         where = jnp.where(j < middle, middle - 1 - j, again if self.variant == "then_copy" else middle - 1 - again)
         answer = jnp.where(j == middle, self.symbols, gather(x, where))  # NEXT, or the padding after a single answer
         batch = prompted(self, n, self.tokens(n_max), x, n, answer, self._answer(n))
-        if self.variant != "once":
-            return batch
-        i = jnp.arange(batch.tokens.shape[1], dtype=INT)[None, :]
-        coupled = jnp.where((i > 0) & (i < 2 * middle + 2), copied(i - 1, middle, backwards=True), 0)
-        return batch._replace(coords={**batch.coords, "coupled": coupled.astype(INT)})
+        return _coupled(batch, middle, backwards=True) if self.variant == "once" else batch
 
     def _answer(self, n):
         return n if self.variant == "once" else 2 * n + 1

@@ -32,9 +32,6 @@ class CountSymbol(Task, name="count_symbol"):
     classes = property(lambda task: task.most + 1)
     sizes = property(lambda task: Sizes(task.most, (task.most, max(32, task.most)), (33, 48, 64, 96, 128)))
 
-    def tokens(self, n):
-        return n + 1
-
     def make(self, key, n, n_max):
         word, place, much = jax.random.split(key, 3)
         count = between(much, 0, jnp.full_like(n, self.most))

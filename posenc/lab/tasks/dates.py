@@ -28,12 +28,6 @@ WRITTEN = "YyXx-mM-dD"
 WIDTH = 12
 
 
-def _starts() -> np.ndarray:
-    """The number of days before each month, and in all months."""
-    many = [calendar.monthrange(FIRST + year, month)[1] for year in range(YEARS) for month in range(1, 13)]
-    return np.cumsum([0, *many]).astype(np.int32)
-
-
 def _plans() -> tuple[np.ndarray, np.ndarray]:
     """For each form, with short and long days and months: the index into `POOL` of each character, and the length."""
     plan, many = np.zeros((len(FORMS), 2, 2, WIDTH), np.int32), np.zeros((len(FORMS), 2, 2), np.int32)
@@ -46,7 +40,9 @@ def _plans() -> tuple[np.ndarray, np.ndarray]:
     return plan, many
 
 
-START = _starts()
+DAYS = [calendar.monthrange(FIRST + year, month)[1] for year in range(YEARS) for month in range(1, 13)]
+START = np.cumsum([0, *DAYS]).astype(np.int32)
+"""The number of days before each month, and in all months."""
 PLAN, LENGTH = _plans()
 ANSWER = np.array([POOL.index(c) for c in WRITTEN], np.int32)
 NAMES = np.array([[CHARACTERS.index(c) for c in name] for name in MONTHS], np.int32)

@@ -55,9 +55,6 @@ class Dyck(Task, name="dyck"):
         least = 2 * self.depth if self.full else 2
         return Sizes(least, (least, max(64, least)), (66, 96, 128, 192, 256) if least <= 64 else (), step=2)
 
-    def tokens(self, n):
-        return n
-
     def make(self, key, n, n_max):
         shape, kind = jax.random.split(key)
         rows, deepest = n.shape[0], min(self.depth, n_max // 2)  # reached if every bracket opens first

@@ -47,9 +47,6 @@ class FlipFlop(Task, name="flip_flop"):
         if not 0 <= self.p <= 1:
             raise ValueError(f"The setting 'p' of 'flip_flop' must be a probability, not {self.p}.")
 
-    def tokens(self, n):
-        return n
-
     def make(self, key, n, n_max):
         which, bits = jax.random.split(key)
         pairs = n_max // 2

@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from posenc.lab.tasks.examples import bucket_classes, pad_tokens, parts
-from posenc.lab.tasks.measure import GAIN, RATIOS, first_beyond, tally
+from posenc.lab.tasks.measure import GAIN, RATIOS, first_beyond, last_scored, tally
 from posenc.lab.tasks.task import Batch, Task
 
 FLOORS = ("uniform", "prior", "bag", "position")
@@ -172,8 +172,7 @@ def _sums_by_floor(
 def _judged(which: Judged, batch: Answers) -> Answers:
     """The examples of which only some scored tokens count."""
     index = jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :]
-    last = index == jnp.max(jnp.where(batch.score, index, -1), axis=1)[:, None]
-    return batch._replace(score=batch.score & (index >= which.first) & (last | ~which.last))
+    return batch._replace(score=batch.score & (index >= which.first) & (last_scored(batch.score) | ~which.last))
 
 
 def _end(guessing: Guessing, numbers: TaskNumbers, batch: Answers) -> Bool[Array, "rows T"]:
@@ -187,11 +186,9 @@ def _uniform(guessing: Guessing, numbers: TaskNumbers, batch: Answers) -> dict[s
     sums = {name: s.astype(jnp.float32) for name, s in tally(batch.score, batch).items()}
     free = jnp.sum(batch.score & ~end, axis=1, dtype=jnp.int32)
     scored = batch.score.any(axis=1)
-    index = jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :]
-    last = index == jnp.max(jnp.where(batch.score, index, -1), axis=1)[:, None]
     sums["correct"] = jnp.sum(jnp.where(batch.score, chance, 0.0))
     sums["exact"] = jnp.sum(jnp.where(scored, share**free, 0.0))
-    sums["last"] = jnp.sum(jnp.where(batch.score & last, chance, 0.0))
+    sums["last"] = jnp.sum(jnp.where(batch.score & last_scored(batch.score), chance, 0.0))
     return sums
 
 

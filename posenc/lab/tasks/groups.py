@@ -51,9 +51,6 @@ class WordProblem(Task, name="word_problem"):
 
     alphabet = classes = property(lambda task: len(elements(task.group)))
 
-    def tokens(self, n):
-        return n
-
     def make(self, key, n, n_max):
         """Uniform elements have uniform products and vice versa: so products are drawn, and g_t connects them."""
         product = integers(key, n.shape[0], n_max, self.alphabet)

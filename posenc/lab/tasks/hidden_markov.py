@@ -68,9 +68,6 @@ class HiddenMarkov(Task, name="hidden_markov"):
         if not 0 <= self.stay <= 1:
             raise ValueError(f"The setting 'stay' of 'hidden_markov' must be a probability, not {self.stay}.")
 
-    def tokens(self, n):
-        return n
-
     def make(self, key, n, n_max):
         begin, move, emit = jax.random.split(key, 3)
         rows, most = n.shape[0], jnp.full_like(n, self.states - 1)

@@ -76,9 +76,6 @@ class IndexOfToken(Task, name="index_of_token"):
     classes = property(lambda task: task.indices)
     sizes = property(lambda task: Sizes(task.indices, (task.indices, max(32, task.indices)), EVALUATION))
 
-    def tokens(self, n):
-        return n + 1
-
     def make(self, key, n, n_max):
         word, place = jax.random.split(key)
         j = between(place, 0, jnp.full_like(n, self.indices - 1))

@@ -59,16 +59,20 @@ def tally(hit: Array, batch: Batch) -> dict[str, Int[Array, ""]]:
 def by_row(hit: Array, batch: Batch) -> dict[str, Int[Array, " B"]]:
     """The same counts for each row."""
     scored = batch.score.any(axis=1)
-    index = jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :]
-    last = jnp.max(jnp.where(batch.score, index, -1), axis=1)
     columns = {
         "correct": hit.sum(axis=1),
         "scored": batch.score.sum(axis=1),
         "exact": scored & (hit == batch.score).all(axis=1),
-        "last": (hit & (index == last[:, None])).any(axis=1),
+        "last": (hit & last_scored(batch.score)).any(axis=1),
         "rows": scored,
     }
     return {name: counts.astype(jnp.int32) for name, counts in columns.items()}
+
+
+def last_scored(score: Bool[Array, "B T"]) -> Bool[Array, "B T"]:
+    """The last scored token of each row that has one."""
+    index = jnp.arange(score.shape[1], dtype=jnp.int32)[None, :]
+    return index == jnp.max(jnp.where(score, index, -1), axis=1)[:, None]
 
 
 def beyond(hit: Array, batch: Batch, first: Int[Array, ""]) -> dict[str, Int[Array, " B"]]:

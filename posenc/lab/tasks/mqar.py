@@ -63,9 +63,6 @@ class MQAR(Task, name="mqar"):
         low, high = max(64, least), max(256, least)
         return Sizes(least, (low, high), tuple(n for n in (512, 1024) if n > high), step=2)
 
-    def tokens(self, n):
-        return n
-
     def make(self, key, n, n_max):
         keys, values, gaps, fillers = jax.random.split(key, 4)
         rows, context, half = n.shape[0], 2 * self.pairs, self.symbols // 2

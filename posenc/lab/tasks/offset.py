@@ -36,9 +36,6 @@ class TokenKBack(Task, name="token_k_back"):
     cue = property(lambda task: range(task.symbols))
     sizes = property(lambda task: Sizes(task.k + 1, (task.k + 1, max(32, task.k + 1)), EVALUATION))
 
-    def tokens(self, n):
-        return n
-
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, self.symbols)
         i = index(x)
@@ -108,9 +105,6 @@ class Distance(Task, name="distance"):
     vocabulary = property(lambda task: {task.symbols: "M"})
     classes = property(lambda task: task.reach)
     sizes = property(lambda task: Sizes(task.reach + 1, (task.reach + 1, max(32, task.reach + 1)), EVALUATION))
-
-    def tokens(self, n):
-        return n + 1
 
     def make(self, key, n, n_max):
         word, place, far = jax.random.split(key, 3)

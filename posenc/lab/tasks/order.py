@@ -36,9 +36,6 @@ class Before(Task, name="before"):
     alphabet = property(lambda task: task.symbols + 2)
     vocabulary = property(lambda task: {task.symbols: "A", task.symbols + 1: "B"})
 
-    def tokens(self, n):
-        return n + 1
-
     def make(self, key, n, n_max):
         word, place = jax.random.split(key)
         a, b = distinct_positions(place, n, 2, n_max).T  # in drawing order, so each is first equally often

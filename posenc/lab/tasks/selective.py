@@ -88,9 +88,6 @@ class Induction(Task, name="induction"):
     classes = property(lambda task: task.symbols)
     cue = property(lambda task: range(task.symbols))
 
-    def tokens(self, n):
-        return n
-
     def make(self, key, n, n_max):
         word, place = jax.random.split(key)
         x = integers(word, n.shape[0], n_max, self.symbols)

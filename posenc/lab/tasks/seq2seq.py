@@ -38,9 +38,6 @@ class S2SCopy(Task, name="s2s_copy"):
 
     alphabet = property(lambda task: task.symbols)
 
-    def tokens(self, n):
-        return n + 1
-
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, self.symbols)
         return translated(self, n, self.tokens(n_max), x, n, x, n)
@@ -64,9 +61,6 @@ class S2SReverse(Task, name="s2s_reverse"):
     symbols: int = 32
 
     alphabet = property(lambda task: task.symbols)
-
-    def tokens(self, n):
-        return n + 1
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, self.symbols)
@@ -103,9 +97,6 @@ class ToyTranslation(Task, name="toy_translation"):
     @property
     def vocabulary(self):
         return dict(enumerate(letter + str(i) for letter in "anvANV" for i in range(self.words)))
-
-    def tokens(self, n):
-        return n + 1
 
     def make(self, key, n, n_max):
         words_key, subject_key = jax.random.split(key)

@@ -44,9 +44,6 @@ class ReverseString(Task, name="reverse_string"):
     cue = range(2)
     sizes = SIZES
 
-    def tokens(self, n):
-        return 2 * n
-
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
         batch = slots(self, n, self.tokens(n_max), x, n, gather(x, n[:, None] - 1 - index(x)), n)
@@ -102,9 +99,6 @@ class OddsFirst(Task, name="odds_first"):
 
     order: Literal["as_released", "as_described"] = "as_released"
 
-    def tokens(self, n):
-        return 2 * n
-
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
         start = 1 if self.order == "as_released" else 0
@@ -134,9 +128,6 @@ class BucketSort(Task, name="bucket_sort"):
     cue = range(5)
     sizes = SIZES
 
-    def tokens(self, n):
-        return 2 * n
-
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 5)
         ordered = jnp.sort(jnp.where(index(x) < n[:, None], x, 5), axis=1)
@@ -165,9 +156,6 @@ class MissingDuplicateString(Task, name="missing_duplicate_string"):
     as_released: bool = later(False)
 
     sizes = property(lambda task: SIZES if task.as_released else Sizes(2, (2, 40), EVALUATION))
-
-    def tokens(self, n):
-        return n + 1
 
     def make(self, key, n, n_max):
         word, place = jax.random.split(key)

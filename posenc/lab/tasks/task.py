@@ -57,6 +57,17 @@ class Layout(enum.Enum):
             case Layout.SEQ2SEQ:
                 return ("PAD", "BOS", "EOS")
 
+    def length(self, n: int) -> int | None:
+        """The tokens of an input of n tokens and its answer, where the layout says how long that is: as many slots, one
+        slot, none, or with its end one more than the source. None of a text."""
+        match self:
+            case Layout.TAG:
+                return 2 * n
+            case Layout.TOKENS:
+                return n
+            case Layout.CLASSIFY | Layout.SEQ2SEQ:
+                return n + 1
+
     @property
     def writes(self) -> bool:
         """Whether the answer is a text of the task's tokens, ended by EOS."""
@@ -236,9 +247,12 @@ class Task(ABC):
             return self.layout.specials[token - self.alphabet]
         return self.vocabulary.get(token, str(token))
 
-    @abstractmethod
     def tokens(self, n: int) -> int:
-        """The length of the longest sequence of size n, on the host."""
+        """The length of the longest sequence of size n, on the host: that which the layout has for n tokens of input,
+        unless a task says otherwise."""
+        if (length := self.layout.length(n)) is None:
+            raise TypeError(f"{type(self).__name__} must define tokens(n), the length of its longest text of size n.")
+        return length
 
     @abstractmethod
     def make(self, key: PRNGKeyArray, n: Int[Array, " B"], n_max: int) -> Batch:

@@ -65,19 +65,16 @@ class Text(Task, name="text"):
         super().__post_init__()
         object.__setattr__(self, "corpus", self.source.corpus)
         object.__setattr__(self, "digest", corpora.content(self.source).digest)
-        self._check_length()
-
-    def validate(self):
-        super().validate()
-        if self.file is not None and self.corpus is not None:
-            raise ValueError("'text' was given both a file and a corpus; give one of them.")
-
-    def _check_length(self):
         if self._longest < self.sizes.smallest:
             raise ValueError(
                 f"The text {self.source} has {self._total} {self._unit}s, too few for two rows in each of its three"
                 f" parts; give a file of {TOO_FEW} or more."
             )
+
+    def validate(self):
+        super().validate()
+        if self.file is not None and self.corpus is not None:
+            raise ValueError("'text' was given both a file and a corpus; give one of them.")
 
     @property
     def source(self) -> TextSource:
