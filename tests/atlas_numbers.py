@@ -35,8 +35,8 @@ def of_atlas(at):
     assert all(cells["offset"][row].reach >= 4 and not index[row].learned for row in gates)
     yield from (index[row].once for row in gates)
     yield from (index["rope"].twice, index["rope(base=10.0)"].twice)
-    yield from _of_count(trained["count"])
-    yield from _of_copies(trained["copy"])
+    yield from _of_count(cells["count"], trained["count"])
+    yield from _of_copies(cells["copy"], trained["copy"])
     apart = sorted((cell.rates_apart, cell.row, probe) for probe, of in trained.items() for cell in of)
     assert sum(rates >= 0.2 for rates, _, _ in apart) == 47 and apart[-1][1:] == ("grape_m", "offset")
     yield from ("0.2", apart[-1][0])
@@ -69,9 +69,8 @@ def _of_pointer(cells):
     yield cells["rope"].twice
 
 
-def _of_count(trained):
+def _of_count(cells, trained):
     """Those that do not learn it, those that hold it to 2 L, the best at 4 L."""
-    cells = {cell.row: cell for cell in trained}
     local = ("alibi(factor=64.0)", "sandwich", "convit(axes=1)")
     assert {cell.row for cell in trained if not cell.learned} == {*local}
     yield from (*(cells[row].once for row in local), cells["rope"].floor)
@@ -84,9 +83,8 @@ def _of_count(trained):
     yield from (cell.four for cell in best)
 
 
-def _of_copies(trained):
+def _of_copies(cells, trained):
     """The one that does not learn them, those that hold them to 2 L, others there, ConViT at 4 L."""
-    cells = {cell.row: cell for cell in trained}
     assert [cell.row for cell in trained if not cell.learned] == ["tapa"]
     yield cells["tapa"].trained
     held = ("convit(axes=1)", "kerple + dape_v2", "sandwich", "grape_a", "kerple", "kerple + dape")

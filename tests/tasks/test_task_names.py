@@ -177,6 +177,13 @@ def test_a_task_is_final_and_its_name_is_its_own():
     assert tasks.names() == sorted(set(tasks.names()))
 
 
+def test_a_text_must_say_how_long_it_is():
+    parts = {"alphabet": 2, "sizes": Sizes(1, (1, 2), (4,)), "make": None, "answer": None}
+    with pytest.raises(TypeError, match=r"Other must define tokens\(n\)"):
+        type("Other", (Task,), parts | {"layout": Layout.LM}, name=None)()
+    assert type("Other", (Task,), parts | {"layout": Layout.TAG}, name=None)().tokens(3) == 6
+
+
 def test_no_setting_has_the_name_of_a_method():
     """It would stand in the method's place: a setting `data` once did."""
     methods = {method for method in dir(Task) if callable(getattr(Task, method))}

@@ -127,10 +127,10 @@ def heat_map(results: Results) -> Figure:
         axes.set_facecolor(style.BAND)
         image = axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto")
         for (row, column), value in np.ndenumerate(grid):
-            key = (rows[row], schemes[column]) if column < len(schemes) else None
-            base = bases[row]
-            text = f"{base[1]:.2f}\n{NAMES[base[0]]}" if base else "not\nknown"
-            text = text if key is None else _cell_text(sums.get(key))
+            if column < len(schemes):
+                text = _cell_text(sums.get((rows[row], schemes[column])))
+            else:
+                text = f"{base[1]:.2f}\n{NAMES[base[0]]}" if (base := bases[row]) else "not\nknown"
             axes.text(
                 column, row, text, ha="center", va="center", color="white" if value > 0.6 else style.INK, size=7.5
             )

@@ -16,7 +16,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from posenc.core.scheme import Dims, bias_dtype
-from posenc.lab.models.kinds import full as full
 from posenc.language import grammar
 from posenc.language.registry import Registry, convert
 from posenc.numerics.segment_scans import none, recent

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from posenc.core.compose import Pattern, layers, normal_form
-from posenc.lab.models import attentions, kinds, stems
+from posenc.lab.models import attentions, kinds
 from posenc.lab.spec import sources
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import THEN, Continuation, Knobs, Plan, Run
@@ -180,7 +180,7 @@ def written(resolved: ResolvedRun) -> dict[str, Any]:
         run["then"] = str(further._replace(scheme=full(second), length=None if same else further.length))
         parts += _parts(second)
     if resolved.shape.stem is not None:
-        run["stem"] = stems.full(resolved.shape.stem)
+        run["stem"] = kinds.full(resolved.shape.stem)
         parts.append(resolved.shape.stem)
     revisions = {type(part).__name__: part.revision for part in parts}
     revisions |= {"model": resolved.shape.model.revision, "training": train.REVISION}

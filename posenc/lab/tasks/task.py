@@ -213,6 +213,8 @@ class Task(ABC):
     def __post_init__(self) -> None:
         convert(self)
         self.validate()
+        if type(self).tokens is Task.tokens:
+            self.tokens(1)  # refuses a text, of which no layout says how long it is
 
     def validate(self) -> None:
         """Raise `ValueError`, in one sentence, for settings without a meaning; an override calls this one too."""
