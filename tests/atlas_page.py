@@ -23,20 +23,17 @@ FAR, TWICE = 4.0, 2.0
 
 
 def needs(model="decoder", cells=None):
-    """For each probe of a model the rows that hold to 4 L, to 2 L, less far, and those that did not learn it."""
+    """For each probe of a model the rows that hold to 4 L and to 2 L, how many hold less, and who did not learn it."""
     yield "I must", "holds to 4 L or further", "to 2 L", "less far", "not learned"
     cells = recorded_cells() if cells is None else cells
     for probe, need in NEEDS.items():
         of_probe = [cell for cell in cells if (cell.model, cell.probe) == (model, probe)]
         if of_probe:
             reach = {cell.row: 0.0 if cell.reach is None else cell.reach for cell in of_probe}
-            parts = (
-                [row for row, far in reach.items() if far >= FAR],
-                [row for row, far in reach.items() if TWICE <= far < FAR],
-                [row for row, far in reach.items() if 0 < far < TWICE],
-                [row for row, far in reach.items() if not far],
-            )
-            yield need, *map(_rows, parts)
+            far = _rows(row for row, times in reach.items() if times >= FAR)
+            twice = _rows(row for row, times in reach.items() if TWICE <= times < FAR)
+            unlearned = _rows(row for row, times in reach.items() if not times)
+            yield need, far, twice, str(sum(0 < times < TWICE for times in reach.values())), unlearned
 
 
 def longer(cells=None):
