@@ -77,13 +77,13 @@ class Inkling(Scheme, name="inkling"):
         exact = bias_dtype(q)
         share = jnp.maximum((position + 1).astype(exact) / self.floor, 1)
         temperature = (1 + self.strength * jnp.log(share))[:, None]
-        expected = product(r, p["profiles"]) * temperature  # [L, extent]
-        return (q.astype(exact) * temperature).astype(q.dtype), expected
+        return (q.astype(exact) * temperature).astype(q.dtype), r * temperature
 
     def key(self, p, k, info):
         return k, ()
 
     def score(self, p, s, tile):
         near = (tile.distance >= 0) & (tile.distance < self.extent)
-        column = jnp.where(near, tile.distance, 0)
-        return s + jnp.where(near, jnp.take_along_axis(tile.query_info, column, 1), 0).astype(s.dtype)
+        profiles = p["profiles"].astype(bias_dtype(s))[:, jnp.where(near, tile.distance, 0)]  # [rank, Q, K]
+        bias = jnp.einsum("qr,rqk->qk", tile.query_info, profiles, precision="highest")
+        return s + jnp.where(near, bias, 0).astype(s.dtype)
