@@ -16,15 +16,17 @@ def of_atlas(at):
         "pointer": (46, 29, 15, 13),
         "distance": (46, 41, 4, 1),
         "index": (46, 43, 25, 13),
+        "look-up": (46, 26, 6, 5),
         "count": (46, 43, 12, 0),
         "copy": (46, 45, 6, 1),
+        "parity": (46, 34, 3, 1),
     }
     rows = {cell.row for cell in trained["offset"]}
     far = {n: {row: sum((of[row].reach or 0) >= n for of in cells.values()) for row in rows} for n in (2, 4)}
-    most = {"shaw", "path", "log_cpb", "convit(axes=1)", "lstm", "gru"}
-    assert {row for row in rows if far[2][row] == 4} == most and max(far[2].values()) == 4
-    assert far[4]["convit(axes=1)"] == 4 == max(far[4].values())
-    assert {row for row in rows if far[4][row] == 3} == {"shaw", "music_transformer"}
+    held = {(times, n): {row for row in rows if far[times][row] == n} for times in (2, 4) for n in (3, 4, 5, 6)}
+    assert held[2, 6] == {"path"} and held[2, 5] == {"shaw", "lstm", "gru"} and max(far[2].values()) == 6
+    assert held[4, 4] == {"shaw", "convit(axes=1)"} and max(far[4].values()) == 4
+    assert held[4, 3] == {"gru", "music_transformer"}
     yield "0.9"
     yield from _of_offset(at, cells["offset"], trained["offset"])
     yield from _of_pointer(cells["pointer"])
@@ -35,10 +37,12 @@ def of_atlas(at):
     assert all(cells["offset"][row].reach >= 4 and not index[row].learned for row in gates)
     yield from (index[row].once for row in gates)
     yield from (index["rope"].twice, index["rope(base=10.0)"].twice)
+    yield from _of_look_up(cells["look-up"])
     yield from _of_count(cells["count"], trained["count"])
     yield from _of_copies(cells["copy"], trained["copy"])
+    yield from _of_parity(cells["parity"], trained["parity"])
     apart = sorted((cell.rates_apart, cell.row, probe) for probe, of in trained.items() for cell in of)
-    assert sum(rates >= 0.2 for rates, _, _ in apart) == 47 and apart[-1][1:] == ("grape_m", "offset")
+    assert sum(rates >= 0.2 for rates, _, _ in apart) == 48 and apart[-1][1:] == ("grape_m", "offset")
     yield from ("0.2", apart[-1][0])
 
 
@@ -69,6 +73,18 @@ def _of_pointer(cells):
     yield cells["rope"].twice
 
 
+def _of_look_up(cells):
+    """Those that hold it to 4 L, PaTH, RoPE beside its floor, two that do not learn it."""
+    assert round(cells["learned"].four, 2) == round(cells["stick_breaking"].four, 2)
+    assert round(cells["shaw"].four, 2) == round(cells["fourier"].four, 2)
+    assert all(cells[row].reach >= 4 for row in ("learned", "stick_breaking", "shaw", "fourier", "fope"))
+    yield from (cells[row].four for row in ("learned", "fourier", "fope"))
+    yield from (cells["path"].twice, cells["rope"].once, cells["rope"].twice, cells["rope"].four, cells["rope"].floor)
+    unlearned = "fox", "t5(buckets=16, reach=16)"
+    assert not any(cells[row].learned for row in unlearned)
+    yield from (cells[row].once for row in unlearned)
+
+
 def _of_count(cells, trained):
     """Those that do not learn it, those that hold it to 2 L, the best at 4 L."""
     local = ("alibi(factor=64.0)", "sandwich", "convit(axes=1)")
@@ -93,6 +109,17 @@ def _of_copies(cells, trained):
     yield from (cells[row].twice for row in ("convit(axes=1)", "kerple + dape_v2", "sandwich", "kerple"))
     yield from (cells[row].twice for row in ("alibi", "nope", "learned", "rope"))
     yield cells["convit(axes=1)"].four
+
+
+def _of_parity(cells, trained):
+    """RoPE, the best of those that guess, those that carry a state, three that do not learn it."""
+    states = "path", "gru", "lstm"
+    assert {cell.row for cell in trained if (cell.reach or 0) >= 2} == {*states}
+    yield from (cells["rope"].once, max(cell.twice for cell in trained if cell.row not in states))
+    yield from (*(cells[row].twice for row in states), cells["gru"].four, cells["path"].four)
+    unlearned = "learned", "t5(buckets=16, reach=16)", "convit(axes=1)"
+    assert not any(cells[row].learned for row in unlearned)
+    yield from (cells[row].once for row in unlearned)
 
 
 def of_atlas_contrasts(at):
