@@ -83,26 +83,23 @@ def test_another_task_is_asked_of_models_as_they_are_by_hand(folder):
         assert record.trials[0].evaluations[n]["correct"] == right.sum() > 0
 
 
-def with_validated(results, scheme, lr):
+def with_perfect_validation(results, scheme, lr):
     """The results, with every validation example of one scheme right at one rate."""
 
-    def validated(record, trial):
+    def validate(record, trial):
         if (results.label(record, trial), trial.knobs.lr) != (scheme, lr):
             return trial
         counts = {n: {**c, "exact": c["rows"], "correct": c["scored"]} for n, c in trial.validation.items()}
         return dataclasses.replace(trial, validation=counts)
 
-    records = (
-        dataclasses.replace(record, trials=tuple(validated(record, trial) for trial in record.trials))
-        for record in results.records
-    )
+    records = [dataclasses.replace(r, trials=tuple(validate(r, t) for t in r.trials)) for r in results.records]
     return dataclasses.replace(results, records=tuple(records))
 
 
 @pytest.mark.nightly
 def test_groups_by_size_are_the_whole(folder):
     before = recorded(folder)
-    rows = groups(with_validated(load(folder), "learned", 1e-2), ["size"])
+    rows = groups(with_perfect_validation(load(folder), "learned", 1e-2), ["size"])
     rates = {("learned", 1e-2), (DRAWN, 1e-3), (DRAWN, 1e-2)}
     assert {(row.scheme, row.lr) for row in rows} == rates, "rates that tie are all told, and no other"
     for row in rows:
