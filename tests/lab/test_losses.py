@@ -198,7 +198,7 @@ def test_tables_and_files_show_it():
     (row,) = {(row["final_loss"], row["final_fall"]) for row in exports.listed(results()) if row["scheme"] == "rope"}
     assert row == (pytest.approx((math.exp(-0.95) + math.exp(-1)) / 2), pytest.approx(1 - math.exp(-0.5)))
     none = made.results("a", [made.record("rope", "rotary", "copy", [trial(losses=curve(lambda part: 1.0))])])
-    assert captions.still_falling(none) == []
+    assert captions.still_falling(none, cells(none)) == []
 
 
 def test_runs_at_other_rates_than_the_chosen_one_say_nothing():

@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from posenc.lab.figures import claims, figures, files, style
 from posenc.lab.figures.floor_lines import apart
+from posenc.lab.figures.rows import Dots, rows
 from posenc.lab.results import statistics
 from posenc.lab.results.results import Results
 from posenc.lab.store.folder import digest
@@ -33,6 +35,26 @@ def drawn():
 
 def lines(axes):
     return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
+
+
+def test_the_last_digits_of_a_layout_do_not_reach_a_file(monkeypatch):
+    """As matplotlib's solver leaves them by chance, of axes and of parts of a figure."""
+
+    def drawn_with(shift):
+        def execute(engine, figure):
+            solve(engine, figure)
+            for part in figure.subfigs:
+                part.bbox_relative.set_points(part.bbox_relative.get_points() + shift)
+            for axes in figure.axes:
+                axes.set_position(axes.get_position(original=True).translated(shift, shift))
+
+        monkeypatch.setattr(ConstrainedLayoutEngine, "execute", execute)
+        pair = figures.length(results()).figure, rows(["rope"], [Dots("dots", "accuracy", {"rope": [0.5]})])
+        return [files.render(figure, "svg", "made", "made") for figure in pair]
+
+    solve = ConstrainedLayoutEngine.execute
+    assert drawn_with(0) == drawn_with(1e-13)
+    assert all(a != b for a, b in zip(drawn_with(0), drawn_with(1e-4), strict=True))
 
 
 def test_there_is_a_panel_per_task_and_a_line_per_scheme_through_the_medians(drawn):

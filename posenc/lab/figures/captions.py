@@ -15,7 +15,7 @@ from posenc.lab.results.learned import at_floor
 from posenc.lab.results.losses import SAID, falling
 from posenc.lab.results.rate_gaps import rate_gap
 from posenc.lab.results.results import Results, grouped
-from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, cells, summary
+from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, summary
 from posenc.lab.results.words import NETWORKS, Words
 from posenc.lab.store.folder import FAILURES
 from posenc.lab.store.records import GAIN, NATS
@@ -174,13 +174,13 @@ def _by_task(names: Iterable[tuple[str, str]]) -> str:
     return "; ".join(f"{listed(group)} on {plain(task)}" for task, group in grouped(names).items())
 
 
-def still_falling(results: Results) -> list[str]:
+def still_falling(results: Results, table_cells: tuple[TableCell, ...]) -> list[str]:
     """The schemes whose loss was still falling when training ended, the fastest first, in a sentence."""
-    falls = falling(results)
+    falls = falling(results, table_cells)
     if not falls:
         return []
     by_fall = sorted(falls, key=lambda key: (-falls[key], key))
-    several = len({task for task, _ in falls}) > 1 or len({c.task for c in cells(results)}) > 1
+    several = len({task for task, _ in falls}) > 1 or len({c.task for c in table_cells}) > 1
     shown = [
         f"{plain(scheme)}{f' on {plain(task)}' * several} {falls[task, scheme]:.0%}" for task, scheme in by_fall[:NAMED]
     ]

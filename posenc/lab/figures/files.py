@@ -44,8 +44,22 @@ def render(figure: Figure, kind: str, name: str, subject: str) -> bytes:
 
     buffer = io.BytesIO()
     with matplotlib.rc_context(style.RC):
+        _lay_out(figure)
         figure.savefig(buffer, format=kind, metadata=_metadata(kind, name, subject))
     return buffer.getvalue()
+
+
+def _lay_out(figure: Figure) -> None:
+    """Settle where parts and axes stand, once for all formats, in billionths of the figure: matplotlib's solver orders
+    variables by their addresses, so that the last digits are chance, and names of an SVG are hashes of all of them."""
+    if figure.get_layout_engine() is None:
+        return
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for part in figure.subfigs:
+        part.bbox_relative.set_points(part.bbox_relative.get_points().round(9))
+    for axes in figure.axes:
+        axes.set_position([round(at, 9) for at in axes.get_position(original=True).bounds])
 
 
 def source(results: Results) -> str:

@@ -104,7 +104,7 @@ def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = 
         *exact_losses(table_cells),
         ended,
         *mixed,
-        *still_falling(results),
+        *still_falling(results, table_cells),
         *unlearned(results, table_cells),
     ]
 
@@ -305,7 +305,7 @@ def _boxed(text: str, most: float) -> str:
 
 def _best(results: Results, table_cells: tuple[TableCell, ...]) -> set[tuple[str, str, str]]:
     """Task, scheme and size of each best median whose spread lies above the spreads of all other schemes."""
-    best, tasks, fell = set(), results.tasks(), falling(results)
+    best, tasks, fell = set(), results.tasks(), falling(results, table_cells)
     for task in dict.fromkeys(c.task for c in table_cells):
         group = [c for c in table_cells if c.task == task]
         learned = not hindrance(group, fell)

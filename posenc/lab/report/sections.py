@@ -72,7 +72,7 @@ def outcomes(results: Results) -> Section:
     lines = [_diverged(results, *pair) for pair in pairs if pair[1].outcome == "diverged"] + _failed(results)
     listed = rows(OUTCOME, lines[:LISTED]) if lines else ""
     more = [f"{plural(len(lines) - LISTED, 'more trial')} ended so."] if len(lines) > LISTED else []
-    notes = [*more, *still_falling(results), *unlearned_tasks(results, table_cells), *results.problems]
+    notes = [*more, *still_falling(results, table_cells), *unlearned_tasks(results, table_cells), *results.problems]
     ended = paragraphs([counts(table_cells, results.unreadable)])
     return Section("What diverged or failed", ended + listed + paragraphs(notes))
 

@@ -7,6 +7,7 @@ token is answered, and else the whole answer.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -22,7 +23,8 @@ from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summ
 from posenc.lab.results.words import label_parts
 from posenc.lab.spec import committed
 from posenc.lab.spec.abilities import ability_of, answers_each_token
-from posenc.lab.store.schema import GroupRecord, TaskRecord
+from posenc.lab.store.records import labels
+from posenc.lab.store.schema import TaskRecord
 from posenc.language.modules import declarations
 
 NEAR = (1.5, 3.0)
@@ -92,8 +94,9 @@ def _telling(results: Results) -> Results:
 def _scores(experiment: str, results: Results, ability: str) -> Iterator[AbilityScore]:
     of_ability = tuple(task for task in results.choices("task") if ability_of(task) == ability)
     results = _telling(results.only(task=of_ability))
-    tasks, fell, models = results.tasks(), falling(results), results.models()
-    for cell in cells(results):
+    table, tasks, models = cells(results), results.tasks(), results.models()
+    fell = falling(results, table)
+    for cell in table:
         key = (cell.task, cell.scheme)
         if key not in models or (size := _near(cell)) is None:
             continue
@@ -131,18 +134,18 @@ def recorded_experiments() -> list[Path]:
 
 def experiments_with_task(name: str) -> list[str]:
     """The experiments whose record has runs on a task, with any settings."""
-    return _experiments(lambda record: record.task.label.partition("(")[0] == name)
+    return _experiments(lambda scheme, task: task.partition("(")[0] == name)
 
 
 def experiments_with_schemes(names: Collection[str]) -> list[str]:
     """The experiments whose record has runs of a scheme, alone or in a sum, with any settings; of several names, those
     in which these are together."""
-    return _experiments(lambda record: set(names) <= words_in(record.label))
+    return _experiments(lambda scheme, task: set(names) <= words_in(scheme))
 
 
-def _experiments(wanted: Callable[[GroupRecord], bool]) -> list[str]:
+def _experiments(wanted: Callable[[str, str], bool]) -> list[str]:
     paths = recorded_experiments()
-    return [path.stem for path in paths if any(map(wanted, load(committed.record_of(path)).records))]
+    return [path.stem for path in paths if any(itertools.starmap(wanted, labels(committed.record_of(path))))]
 
 
 def schemes_in(label: str) -> set[str]:

@@ -20,13 +20,18 @@ BAYES = "bayes"
 
 def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
     """Size to the floors, as the share right: those of a task that reports errors are turned round."""
+    return {n: _floors_at(task, n) for n in sorted(task.floors)}
+
+
+def _floors_at(task: TaskRecord, size: int) -> dict[str, float]:
+    """The floors of one size, if there are any."""
     turn = (lambda f: 1 - f) if task.metric == "error" else (lambda f: f)
-    return {n: {k: turn(float(v)) for k, v in task.floors[n].items() if v is not None} for n in sorted(task.floors)}
+    return {k: turn(float(v)) for k, v in task.floors.get(size, {}).items() if v is not None}
 
 
 def mean_floors(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> dict[str, float]:
     """The floors that are known at all of some sizes, each as its mean over them."""
-    at = [floors(task).get(n, {}) for n in sizes]
+    at = [_floors_at(task, n) for n in sizes]
     names = [name for name in FLOORS if at and all(name in size_floors for size_floors in at)]
     return {name: average([size_floors[name] for size_floors in at], sizes, rule) for name in names}
 
@@ -43,7 +48,7 @@ def highest(task: TaskRecord, sizes: Sequence[int]) -> float:
 
 def uniform(task: TaskRecord, size: int) -> float:
     """What a guess among all answers gets right at this size: the value of a run that learned nothing."""
-    return floors(task).get(size, {}).get("uniform", 0.0)
+    return _floors_at(task, size).get("uniform", 0.0)
 
 
 def exact_losses(task: TaskRecord, size: int) -> dict[str, float]:

@@ -20,7 +20,7 @@ ten (simulated).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -29,7 +29,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import cells
+from posenc.lab.results.statistics import TableCell, cells
 from posenc.lab.spec.run import Continuation
 from posenc.lab.store.schema import GroupRecord, TrialRecord
 
@@ -91,9 +91,11 @@ def endings(results: Results) -> dict[str, Ending]:
     return {trial.id: end for record, trial in pairs if (end := ending(trial, switch_of(record, trial))) is not None}
 
 
-def falling(results: Results) -> dict[tuple[str, str], float]:
-    """Task and scheme to the share by which its loss still fell, the median over its reported runs, where it did."""
-    ends, rates = endings(results), {(c.task, c.scheme): c.reported for c in cells(results)}
+def falling(results: Results, table: Iterable[TableCell] | None = None) -> dict[tuple[str, str], float]:
+    """Task and scheme to the share by which its loss still fell, the median over its reported runs, where it did; a
+    caller may give the cells of the results, where it has them."""
+    table = cells(results) if table is None else table
+    ends, rates = endings(results), {(cell.task, cell.scheme): cell.reported for cell in table}
     runs: dict[tuple[str, str], dict[str, Ending]] = {}
     for row in results.rows():
         if row.trial in ends and row.lr in rates[row.task, row.scheme]:
@@ -141,4 +143,4 @@ def _scatter(loss: Float[np.ndarray, " points"]) -> float:
 def points(curve: Mapping[str, Any]) -> list[tuple[float, float]]:
     """The finite points of a curve."""
     pairs = zip(curve.get("step", ()), curve.get("loss", ()), strict=False)
-    return [pair for pair in pairs if None not in pair and np.isfinite(pair).all()]
+    return [pair for pair in pairs if None not in pair and all(map(math.isfinite, pair))]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -117,7 +118,7 @@ def by_seed(runs: Mapping[tuple[float, int], float], rates: Collection[float]) -
     """Seed to the median of its runs at these learning rates, of the values by rate and seed; a seed that lacks one of
     the rates is left out."""
     ran = [{seed for lr, seed in runs if lr == rate} for rate in rates]
-    return {seed: float(np.median([runs[rate, seed] for rate in rates])) for seed in sorted(set.intersection(*ran))}
+    return {seed: median(runs[rate, seed] for rate in rates) for seed in sorted(set.intersection(*ran))}
 
 
 def seed_values(runs: Mapping[K, Mapping[tuple[float, int], float]]) -> dict[K, list[float]]:

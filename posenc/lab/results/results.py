@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -123,7 +123,7 @@ class Results:
 
     def rows(self) -> list[Row]:
         """One row per reported trial and size, in a fixed order."""
-        return self._ordered(self.records)
+        return [*self._reported_rows]
 
     def tuning_rows(self) -> list[Row]:
         """The same of the trials that chose a learning rate, which are not reported."""
@@ -236,6 +236,10 @@ class Results:
     def _all_records(self) -> tuple[GroupRecord, ...]:
         return (*self.records, *self.tuning)
 
+    @cached_property
+    def _reported_rows(self) -> tuple[Row, ...]:
+        return tuple(self._ordered(self.records))
+
     def _ordered(self, records: Sequence[GroupRecord]) -> list[Row]:
         rows = [row for record in records for trial in record.trials for row in self._rows(record, trial)]
         return sorted(rows, key=lambda r: (r.task, r.scheme, r.lr, r.seed, r.size, r.trial))
@@ -272,7 +276,8 @@ class Results:
         for record, trial in self._trials():
             for key, value in _settings(record, trial).items():
                 if value is not None:  # a setting that the model does not use
-                    seen.setdefault((key, _task(record), record.label), set()).add(records.canonical(value))
+                    same = (type(value), value) if isinstance(value, Hashable) else records.canonical(value)
+                    seen.setdefault((key, _task(record), record.label), set()).add(same)
         return tuple(sorted({key for (key, *_), values in seen.items() if len(values) > 1}))
 
 

@@ -130,6 +130,31 @@ def read_bundle(path: Path) -> Bundle:
     return Bundle(str(content_of_file.get("name") or path.name.partition(".")[0]), _once(records, problems), unfinished)
 
 
+@dataclass
+class _Task:
+    label: str
+
+
+@dataclass
+class _Label:
+    label: str
+    task: _Task
+
+
+@dataclass
+class _Labels:
+    """As much of a bundle as names what was run."""
+
+    records: list[_Label]
+
+
+def labels(path: Path) -> list[tuple[str, str]]:
+    """The schemes and tasks of the records in a committed file, of each record a pair; nothing else is read, so that
+    nothing is checked."""
+    content = msgspec.json.decode(_unpacked(path, disk.content(path)), type=_Labels)
+    return [(record.label, record.task.label) for record in content.records]
+
+
 def write_bundle(
     path: Path, name: str, records: tuple[GroupRecord, ...], unfinished: Sequence[UnfinishedTrial]
 ) -> Path:
