@@ -17,7 +17,7 @@ import os
 from benchmarks import side
 from posenc.lab.train import bench
 
-SCHEMES = ("rope", "alibi", "t5", "kerple", "fire", "shaw", "transformer_xl", "fox")
+SCHEMES = ("rope", "alibi", "t5", "kerple", "fire", "shaw", "transformer_xl", "fox", "inkling")
 BARRED = ("rope", "t5")
 """The schemes of the bars: one that leaves scores alone, and one with a learned bias."""
 SHORT, LONG, FAR = (512, 2048), 8192, 32768
