@@ -124,6 +124,15 @@ def test_floors_of_another_metric_are_those_of_its_places(metric):
     assert every["beyond"][10] == every["token"][10] and every["token"] == floors(task, [10, n], rows=ROWS)
 
 
+@pytest.mark.parametrize("written", ["copy(symbols=16)", "reverse(symbols=16)"])
+def test_floors_of_the_tokens_of_whole_answers_have_the_end_for_nothing(written):
+    task, n = tasks.parse(written), 12
+    every = floors_by_metric(task, [n], 8, rows=ROWS)
+    expected = dict.fromkeys(("uniform", "prior", "position"), (n / 16 + 1) / (n + 1))
+    assert every["accuracy"][n] == pytest.approx(expected, abs=0.01)
+    assert every["exact"] == floors(task, [n], rows=ROWS) and max(every["exact"][n].values()) < 0.01
+
+
 def test_floors_are_one_program(monkeypatch):
     cls, traced = TASKS.find("reverse_string"), []
     make = cls.make

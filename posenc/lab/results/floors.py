@@ -64,7 +64,11 @@ def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
     own = floors(task)
     if task.metric == "accuracy" and metric in ("last", "beyond"):
         return own  # there is one answer token
-    recorded_floors = {"last": task.floors_last, "beyond": task.floors_beyond}.get(metric)
+    recorded_floors = {
+        "last": task.floors_last,
+        "beyond": task.floors_beyond,
+        "accuracy": task.floors_accuracy,
+    }.get(metric)
     if recorded_floors is not None:
         return floors(replace(task, metric=metric, floors=recorded_floors))
     if (unit := LOSSES.get(metric)) is not None:

@@ -29,7 +29,8 @@ def recounted(results: Results) -> Results:
                 f" task counts {', '.join(new)}, so its floors cannot be counted again; train it again under a new"
                 " --name, or evaluate it again."
             )
-        task = replace(old, floors=new[old.metric], floors_last=new.get("last"), floors_beyond=new.get("beyond"))
+        more = {f"floors_{metric}": new.get(metric) for metric in ("last", "beyond", "accuracy") if metric != old.metric}
+        task = replace(old, floors=new[old.metric], **more)
         records.append(replace(record, task=task))
     return replace(results, records=tuple(records), tuning=())
 

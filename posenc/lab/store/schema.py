@@ -117,6 +117,8 @@ class TaskRecord(Part):
     """The same by the metric `last`."""
     floors_beyond: Floors | None = None
     """The same by the metric `beyond`."""
+    floors_accuracy: Floors | None = None
+    """The same of the tokens of whole answers."""
     places: TaskBins | None = None
     """Size to "width", the places of a bin, and "scored", how many tokens are scored in each."""
     first_beyond: Size | None = None

@@ -99,7 +99,8 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> Table:
 
 
 def floors_by_metric(task: Task, sizes: Sequence[int], length: int, *, rows: int = 8192) -> dict[str, Table]:
-    """The floors under the task's own metric, and where it counts tokens, those under `last` and `beyond`.
+    """The floors under the task's own metric; where it counts tokens, those under `last` and `beyond` too, and where it
+    counts whole answers those under `accuracy`, of their tokens.
 
     `length` is the largest size trained on, which decides the places that are beyond training.
     """
@@ -107,6 +108,8 @@ def floors_by_metric(task: Task, sizes: Sequence[int], length: int, *, rows: int
     own = {} if task.metric == GAIN else {task.metric: Judged(0, False)}
 
     def judged(n: int) -> dict[str, Judged]:
+        if task.metric == "exact":
+            return own | {"accuracy": Judged(0, False)}
         if task.metric not in ("token", "error", GAIN):
             return own
         return own | {"last": Judged(0, True), "beyond": Judged(first_beyond(task, n, length), False)}
@@ -131,18 +134,19 @@ def _tables(
     task: Task, sizes: Sequence[int], rows: int, judged: Callable[[int], dict[str, Judged]]
 ) -> dict[str, Table]:
     _check(task, sizes)
-    guessing = Guessing(task.metric == "exact", task.layout.writes, task.cue is not None, bucket_classes(task.classes))
+    guessing = Guessing(False, task.layout.writes, task.cue is not None, bucket_classes(task.classes))
     cue = range(-1, -1) if task.cue is None else task.cue
     numbers = TaskNumbers(task.choices, task.special("EOS") if task.layout.writes else -1, cue.start, cue.stop)
-    part, total = RATIOS["token" if task.metric == GAIN else task.metric]
     names = [name for name in FLOORS if guessing.cued or name != "bag"]
     tables: dict[str, Table] = {}
     for n in sizes:
         key = jax.random.fold_in(jax.random.key(SEED), n)
         answers = tuple(map(Answers.of, parts(task, 2 * rows, max(sizes), key, n)))
         for metric, which in judged(n).items():
+            program = guessing._replace(exact=metric == "exact")
+            part, total = RATIOS["exact" if program.exact else "token"]
             which = Judged(jnp.int32(which.first), jnp.bool_(which.last))
-            sums = jax.device_get(_sums_by_floor(guessing, TaskNumbers(*map(jnp.int32, numbers)), which, answers))
+            sums = jax.device_get(_sums_by_floor(program, TaskNumbers(*map(jnp.int32, numbers)), which, answers))
             if not sums["uniform"][total]:
                 continue  # no place is beyond training
             right = {name: float(sums[name][part]) / float(sums[name][total]) for name in names}

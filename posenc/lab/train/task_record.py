@@ -42,6 +42,7 @@ def task_record(
         floors=ordered[task.metric],
         floors_last=ordered.get("last"),
         floors_beyond=ordered.get("beyond"),
+        floors_accuracy=ordered.get("accuracy") if task.metric == "exact" else None,
         places=bins or None,
         first_beyond=task.tokens(run.trained_to),
         read_by=read_by(task, len(ordered.get("beyond", ())) == len(sizes)),
