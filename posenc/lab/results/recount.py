@@ -29,8 +29,8 @@ def recounted(results: Results) -> Results:
                 f" task counts {', '.join(new)}, so its floors cannot be counted again; train it again under a new"
                 " --name, or evaluate it again."
             )
-        more = {f"floors_{metric}": new.get(metric) for metric in ("last", "beyond", "accuracy") if metric != old.metric}
-        task = replace(old, floors=new[old.metric], **more)
+        others = {"last", "beyond", "accuracy"} - {old.metric}
+        task = replace(old, floors=new[old.metric], **{f"floors_{metric}": new.get(metric) for metric in others})
         records.append(replace(record, task=task))
     return replace(results, records=tuple(records), tuning=())
 
