@@ -19,14 +19,15 @@ def of_atlas(at):
         "look-up": (46, 26, 6, 5),
         "count": (46, 43, 12, 0),
         "copy": (46, 45, 6, 1),
+        "reverse": (46, 42, 2, 1),
         "parity": (46, 34, 3, 1),
     }
     rows = {cell.row for cell in trained["offset"]}
     far = {n: {row: sum((of[row].reach or 0) >= n for of in cells.values()) for row in rows} for n in (2, 4)}
-    held = {(times, n): {row for row in rows if far[times][row] == n} for times in (2, 4) for n in (3, 4, 5, 6)}
-    assert held[2, 6] == {"path"} and held[2, 5] == {"shaw", "lstm", "gru"} and max(far[2].values()) == 6
+    held = {(times, n): {row for row in rows if far[times][row] == n} for times in (2, 4) for n in (3, 4, 5, 7)}
+    assert held[2, 7] == {"path"} and held[2, 5] == {"shaw", "lstm", "gru"} and sorted(far[2].values())[-2] == 5
     assert held[4, 4] == {"shaw", "convit(axes=1)"} and max(far[4].values()) == 4
-    assert held[4, 3] == {"gru", "music_transformer"}
+    assert held[4, 3] == {"path", "gru", "music_transformer"}
     yield "0.9"
     yield from _of_offset(at, cells["offset"], trained["offset"])
     yield from _of_pointer(cells["pointer"])
@@ -40,9 +41,10 @@ def of_atlas(at):
     yield from _of_look_up(cells["look-up"])
     yield from _of_count(cells["count"], trained["count"])
     yield from _of_copies(cells["copy"], trained["copy"])
+    yield from _of_copies_backwards(cells["reverse"], trained["reverse"])
     yield from _of_parity(cells["parity"], trained["parity"])
     apart = sorted((cell.rates_apart, cell.row, probe) for probe, of in trained.items() for cell in of)
-    assert sum(rates >= 0.2 for rates, _, _ in apart) == 48 and apart[-1][1:] == ("grape_m", "offset")
+    assert sum(rates >= 0.2 for rates, _, _ in apart) == 49 and apart[-1][1:] == ("grape_m", "offset")
     yield from ("0.2", apart[-1][0])
 
 
@@ -108,7 +110,21 @@ def _of_copies(cells, trained):
     assert round(cells["sandwich"].twice, 2) == round(cells["grape_a"].twice, 2)
     yield from (cells[row].twice for row in ("convit(axes=1)", "kerple + dape_v2", "sandwich", "kerple"))
     yield from (cells[row].twice for row in ("alibi", "nope", "learned", "rope"))
-    yield cells["convit(axes=1)"].four
+    yield from (cells["rope"].floor, cells["convit(axes=1)"].four)
+
+
+def _of_copies_backwards(cells, trained):
+    """Those that do not learn them, those that hold them to 2 L, others there."""
+    unlearned = ["nope", "repo", "rope @ random_sorted(limit=128)"]
+    assert {cell.row for cell in trained if not cell.learned} == {*unlearned, "tapa"}
+    assert len({round(cells[row].trained, 2) for row in unlearned}) == 1
+    held = "path", "kerple + dape_v2"
+    assert {cell.row for cell in trained if (cell.reach or 0) >= 2} == {*held}
+    yield from (cells["nope"].trained, cells["tapa"].trained, cells["path"].twice, cells["path"].four)
+    best = sorted((cell for cell in trained if cell.row not in (*held, "kerple + dape")), key=lambda cell: -cell.twice)
+    assert [cell.row for cell in best[:3]] == ["convit(axes=1)", "fire", "sandwich"]
+    yield from (cells["kerple + dape_v2"].twice, *(cell.twice for cell in best[:3]))
+    yield from (cells[row].twice for row in ("alibi", "rope", "learned"))
 
 
 def _of_parity(cells, trained):
