@@ -49,6 +49,19 @@ def test_a_committed_file_read_and_written_again_is_the_same_bytes(path, tmp_pat
     assert again.read_bytes() == path.read_bytes()
 
 
+def test_labels_are_those_of_the_records_and_a_damaged_one_costs_its_own_alone(tmp_path):
+    path = records.write_bundle(tmp_path / "a.json.gz", "a", [made.typed(made.rope()), made.typed(made.rope((7,)))], [])
+    assert records.labels(path) == [(r.label, r.task.label) for r in load(path).records] == [("rope", "copy")] * 2
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    del content["records"][0]["task"]
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    assert records.labels(path) == [("rope", "copy")]
+    for damaged in (b"", gzip.compress(b"[1]"), gzip.compress(b'{"records": 3}')):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="'.*a.json.gz' is not a bundle of records: "):
+            records.labels(path)
+
+
 def test_a_bundle_whose_name_ends_in_gz_is_compressed_and_reads_as_the_plain_one(tmp_path):
     content = made.typed(made.rope())
     plain, packed = (records.write_bundle(tmp_path / name, "a", (content,), ()) for name in ("a.json", "a.json.gz"))

@@ -40,7 +40,7 @@ def lines(axes):
 def test_the_last_digits_of_a_layout_do_not_reach_a_file(monkeypatch):
     """As matplotlib's solver leaves them by chance, of axes and of parts of a figure."""
 
-    def drawn_with(shift):
+    def draw(shift):
         def execute(engine, figure):
             solve(engine, figure)
             for part in figure.subfigs:
@@ -53,8 +53,9 @@ def test_the_last_digits_of_a_layout_do_not_reach_a_file(monkeypatch):
         return [files.render(figure, "svg", "made", "made") for figure in pair]
 
     solve = ConstrainedLayoutEngine.execute
-    assert drawn_with(0) == drawn_with(1e-13)
-    assert all(a != b for a, b in zip(drawn_with(0), drawn_with(1e-4), strict=True))
+    exact = draw(0)
+    assert exact == draw(1e-13)
+    assert all(a != b for a, b in zip(exact, draw(1e-4), strict=True))
 
 
 def test_there_is_a_panel_per_task_and_a_line_per_scheme_through_the_medians(drawn):

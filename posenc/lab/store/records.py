@@ -6,6 +6,7 @@ the next run of the same command computes again.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -143,16 +144,24 @@ class _Label:
 
 @dataclass
 class _Labels:
-    """As much of a bundle as names what was run."""
+    """As much of a bundle as names what was run; its records are read one by one, since some may be damaged."""
 
-    records: list[_Label]
+    records: list[msgspec.Raw]
 
 
 def labels(path: Path) -> list[tuple[str, str]]:
-    """The schemes and tasks of the records in a committed file, of each record a pair; nothing else is read, so that
-    nothing is checked."""
-    content = msgspec.json.decode(_unpacked(path, disk.content(path)), type=_Labels)
-    return [(record.label, record.task.label) for record in content.records]
+    """The schemes and tasks of the records in a committed file, of each record a pair; a record without them is left
+    out. Nothing else is read, so that numbers and checksums are not checked."""
+    try:
+        contents = msgspec.json.decode(_unpacked(path, disk.content(path)), type=_Labels).records
+    except (ValueError, RecursionError, OSError) as error:
+        raise ValueError(f"{str(path)!r} is not a bundle of records: {reason(error)}.") from None
+    pairs = []
+    for content in contents:
+        with contextlib.suppress(ValueError, RecursionError):
+            record = msgspec.json.decode(content, type=_Label)
+            pairs.append((record.label, record.task.label))
+    return pairs
 
 
 def write_bundle(

@@ -134,19 +134,19 @@ def _tables(
     task: Task, sizes: Sequence[int], rows: int, judged: Callable[[int], dict[str, Judged]]
 ) -> dict[str, Table]:
     _check(task, sizes)
-    guessing = Guessing(False, task.layout.writes, task.cue is not None, bucket_classes(task.classes))
+    cued, classes = task.cue is not None, bucket_classes(task.classes)
     cue = range(-1, -1) if task.cue is None else task.cue
     numbers = TaskNumbers(task.choices, task.special("EOS") if task.layout.writes else -1, cue.start, cue.stop)
-    names = [name for name in FLOORS if guessing.cued or name != "bag"]
+    names = [name for name in FLOORS if cued or name != "bag"]
     tables: dict[str, Table] = {}
     for n in sizes:
         key = jax.random.fold_in(jax.random.key(SEED), n)
         answers = tuple(map(Answers.of, parts(task, 2 * rows, max(sizes), key, n)))
         for metric, which in judged(n).items():
-            program = guessing._replace(exact=metric == "exact")
-            part, total = RATIOS["exact" if program.exact else "token"]
+            guessing = Guessing(metric == "exact", task.layout.writes, cued, classes)
+            part, total = RATIOS["exact" if guessing.exact else "token"]
             which = Judged(jnp.int32(which.first), jnp.bool_(which.last))
-            sums = jax.device_get(_sums_by_floor(program, TaskNumbers(*map(jnp.int32, numbers)), which, answers))
+            sums = jax.device_get(_sums_by_floor(guessing, TaskNumbers(*map(jnp.int32, numbers)), which, answers))
             if not sums["uniform"][total]:
                 continue  # no place is beyond training
             right = {name: float(sums[name][part]) / float(sums[name][total]) for name in names}
