@@ -5,6 +5,8 @@ POSENC_REGENERATE=1 pytest tests/test_atlas_page.py -n0 -k records       writes 
 """
 
 import os
+import re
+from pathlib import Path
 
 from posenc.lab.results import atlas_cells
 from posenc.lab.results.results import load
@@ -50,3 +52,22 @@ def test_the_cells_that_come_with_posenc_are_those_of_the_records():
     if os.environ.get("POSENC_REGENERATE"):
         (folder / "records" / atlas_cells.TABLE).write_text(atlas_cells.write(cells), encoding="utf-8")
     assert list(atlas_cells.recorded_cells()) == cells
+
+
+def test_what_the_front_page_says_of_the_atlas():
+    readme = " ".join((Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8").split())
+    assert "(experiments/figures/atlas.svg)" in readme
+    rows = {}
+    for recorded in atlas_cells.recorded_cells():
+        if recorded.model == "decoder" and ", trained with" not in recorded.row:
+            rows.setdefault(recorded.probe, {})[recorded.row] = recorded.reach or 0
+    assert {len(of) for of in rows.values()} == {46} and len(rows) == 10 and "on the same ten probes" in readme
+    held = {(probe, n): {row for row, reach in of.items() if reach >= n} for probe, of in rows.items() for n in (2, 4)}
+    counts = re.search(
+        r"46 rows .* (\d+) hold the token three places back to 4 L and (\d+) the index .* (\w+) hold both", readme
+    )
+    both = held["offset", 4] & held["index", 4]
+    assert counts.groups() == (str(len(held["offset", 4])), str(len(held["index", 4])), "three") and len(both) == 3
+    falling = {"convit(axes=1)", "grape_a", "kerple", "kerple + dape", "kerple + dape_v2", "sandwich"}
+    assert held["copy", 2] == falling and "Copies are held to 2 L by six" in readme
+    assert held["parity", 2] == {"path", "lstm", "gru"}

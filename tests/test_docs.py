@@ -199,7 +199,7 @@ TABLES = {
     "published": ("docs/published-floors.md", published),
     "bags": ("docs/published-floors.md", bags),
     "cues": ("docs/published-floors.md", cues),
-    "places": ("README.md", places),
+    "places": ("docs/rope-aliases.md", places),
     "aliases": ("docs/rope-aliases.md", alias_stretches),
     "bases": ("docs/rope-aliases.md", bases),
     "needs": ("docs/which-scheme.md", atlas_page.needs),
