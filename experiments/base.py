@@ -92,8 +92,8 @@ def figure(results):
 def read(results):
     """By task, model and base, one value for each seed: the shares at each place of rows of 64, and at each size."""
     from posenc.lab.figures.curves import at_chosen_rates
+    from posenc.lab.metrics import share
     from posenc.lab.results.rates import seed_values
-    from posenc.lab.store.records import share
 
     bases = {scheme: base for base, scheme in SCHEMES.items()}
     place_shares, size_shares = {}, {}

@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 from statistics import median
 
+from posenc.lab import metrics
 from posenc.lab.results import losses
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import from_file
-from posenc.lab.store import records
 
 FOLDER = Path(__file__).resolve().parent.parent / "experiments"
 
@@ -42,7 +42,7 @@ class Recorded:
                 for size, found in trial.evaluations.items():
                     for metric in ("last", "token", "exact", *(["beyond"] if found.get("beyond_scored") else [])):
                         key = *where, size, metric
-                        self.shares.setdefault(key, []).append(records.share(found, metric))
+                        self.shares.setdefault(key, []).append(metrics.share(found, metric))
 
     def __call__(self, task, scheme, size, of=median, metric="last"):
         return of(self.shares[task, scheme, size, metric])

@@ -6,10 +6,10 @@
 import math
 from statistics import median
 
+from posenc.lab import metrics
 from posenc.lab.results import losses
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.spec.experiment_file import executed, from_file
-from posenc.lab.store import records
 from tests.atlas_numbers import of_atlas, of_atlas_contrasts, of_atlas_longer
 from tests.hits import FOLDER
 
@@ -256,7 +256,7 @@ def of_norms(at):
     for record in at.results.records:
         for trial in record.trials:
             key = record.run["depth"], record.run["norm"], trial.knobs.lr
-            shares.setdefault(key, []).append(records.share(trial.evaluations[16], "token"))
+            shares.setdefault(key, []).append(metrics.share(trial.evaluations[16], "token"))
     assert len(shares) == 24 and {len(of) for of in shares.values()} == {6}
     solved = {key: min(of) > 0.95 for key, of in shares.items()}
 

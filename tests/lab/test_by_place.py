@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from posenc.lab import metrics
 from posenc.lab.figures import style
 from posenc.lab.figures.across import draw
 from posenc.lab.figures.by_place import place_panels
@@ -60,7 +61,7 @@ def test_learned_positions_stop_at_the_length_trained_on(found):
     share = np.divide(trial.places[16]["right"], np.maximum(record.task.places[16]["scored"], 1))
     assert share[1:8].min() > 0.9 and share[8:].max() < 0.5
     rows = {row.size: row for row in found.shown().rows() if row.task == "token_k_back"}
-    assert rows[16].metric == "beyond" and rows[8].value == records.share(trial.evaluations[8], "token") > 0.9
+    assert rows[16].metric == "beyond" and rows[8].value == metrics.share(trial.evaluations[8], "token") > 0.9
     assert rows[16].value == pytest.approx(np.mean(share[8:]), abs=1e-6)
     mean = {row.size: row.value for row in found.shown("accuracy").rows() if row.task == "token_k_back"}
     assert mean[8] == rows[8].value and mean[16] > rows[16].value + 0.2

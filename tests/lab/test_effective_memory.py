@@ -10,13 +10,14 @@ import pytest
 
 from posenc.lab.figures.by_place import LEAST, excess_curve, excess_panels
 from posenc.lab.figures.figures import drawing
+from posenc.lab.metrics import PARTS
 from posenc.lab.results.effective_memory import ROWS, effective_memories, effective_memory
 from posenc.lab.results.excess import excess, octaves, window_excess
 from posenc.lab.results.results import Results
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.examples import examples, texts_of
-from posenc.lab.tasks.measure import NATS, evaluation_key, width
+from posenc.lab.tasks.measure import evaluation_key, width
 from posenc.lab.train.exact import size_losses
 from tests.lab import made
 
@@ -26,7 +27,7 @@ FILE = Path(__file__).resolve().parents[2] / "experiments" / "language.py"
 
 def binned(losses):
     wide = width(losses.shape[1])
-    return [round(NATS * float(losses[:, k : k + wide].sum())) for k in range(0, losses.shape[1], wide)]
+    return [round(PARTS * float(losses[:, k : k + wide].sum())) for k in range(0, losses.shape[1], wide)]
 
 
 def reader(label, window, task="copies"):
@@ -40,7 +41,7 @@ def reader(label, window, task="copies"):
         places[str(n)] = {"right": [0] * len(binned(losses)), "nats": binned(losses)}
         counts = {"correct": 0, "scored": ROWS * n, "rows": ROWS, "nats": sum(binned(losses))}
         first = LENGTH if n > LENGTH else 0
-        loss = round(NATS * float(losses[:, first:].sum()))
+        loss = round(PARTS * float(losses[:, first:].sum()))
         evaluations[str(n)] = exact.gained(counts | {"beyond_nats": loss})
     trials = [made.trial(label, task, seed, {}, evaluations=evaluations, places=places) for seed in (0, 1)]
     for trial in trials:

@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc.lab import metrics
 from posenc.lab.figures.by_place import place_panels
 from posenc.lab.figures.tables import table
+from posenc.lab.metrics import PARTS
 from posenc.lab.results.floors import best_floor, exact_losses, floors, floors_by
 from posenc.lab.results.learned import GAINED, hindrance, solves
 from posenc.lab.results.results import load
@@ -17,11 +19,9 @@ from posenc.lab.reuse.evaluate import ask, groups
 from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan
-from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, check_record, read, written
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.examples import texts_of
-from posenc.lab.tasks.measure import NATS
 from posenc.lab.train.evaluation import examples_at
 from posenc.lab.train.exact import FAR, SizeLosses, clip_gain, row_gains, size_losses, with_gain
 from tests.lab.test_sweep import BASE, Watch
@@ -47,9 +47,9 @@ def test_the_exact_losses_are_those_of_the_test_examples():
     losses = size_losses(task, 64, (8, 16, 40), 40, 16, False)
     texts = texts_of(examples_at(task, 64, (8, 16, 40), 40), 40)
     expected = task.losses(texts)
-    assert losses.bayes == round(NATS * expected[:, 16:].sum()), "at places beyond training"
-    assert losses.unigram == round(NATS * -np.log(task.unigram[texts[:, 17:]]).sum())
-    assert sum(losses.bins["bayes"]) == pytest.approx(NATS * expected.sum(), abs=20)
+    assert losses.bayes == round(PARTS * expected[:, 16:].sum()), "at places beyond training"
+    assert losses.unigram == round(PARTS * -np.log(task.unigram[texts[:, 17:]]).sum())
+    assert sum(losses.bins["bayes"]) == pytest.approx(PARTS * expected.sum(), abs=20)
     assert list(losses.bins["windows"]) == ["4", "16"] and len(losses.bins["windows"]["4"]) == 20
     window = np.array(losses.bins["windows"]["4"]) - losses.bins["bayes"]
     assert window[:2].sum() == 0 < window[4:].sum(), "the first four tokens are all there is"
@@ -65,7 +65,7 @@ def test_a_gain_is_cut_to_what_there_is():
     for loss, gained in ((600, 400), (1000, 0), (700, 300), (1200, 0), (590, 400)):
         counts = with_gain({"nats": 7, FAR: loss}, losses)
         assert counts == {"nats": 7, "gained": gained, "gainable": 400}
-        assert records.share(counts, "gain") == pytest.approx(gained / 400)
+        assert metrics.share(counts, "gain") == pytest.approx(gained / 400)
     assert with_gain({"nats": 7, FAR: 5}, None) == {"nats": 7}, "other records are as they were"
     assert SizeLosses({}, 5, 9).gainable == 1
     clip_gain(sums := {"gained": -3, "gainable": 10})
@@ -79,14 +79,14 @@ def test_a_sweep_records_what_was_gained_and_from_where(found):
     assert record.task.metric == "gain" and floors(record.task) == {n: {"unigram": 0.0} for n in (8, 16, 40)}
     for n in (8, 16, 40):
         exact, counts = exact_losses(record.task, n), trial.evaluations[n]
-        loss = records.share(counts, "nats")
+        loss = metrics.share(counts, "nats")
         assert exact["bayes"] - 0.02 < loss and FAR not in counts
         if n <= 16:
             gain = (exact["unigram"] - loss) / (exact["unigram"] - exact["bayes"])
-            assert records.share(counts, "gain") == pytest.approx(max(gain, 0), abs=0.01)
-    assert 0.2 < records.share(trial.evaluations[16], "gain") < 1
-    assert records.share(trial.validation[16], "gain") == pytest.approx(
-        records.share(trial.evaluations[16], "gain"), abs=0.1
+            assert metrics.share(counts, "gain") == pytest.approx(max(gain, 0), abs=0.01)
+    assert 0.2 < metrics.share(trial.evaluations[16], "gain") < 1
+    assert metrics.share(trial.validation[16], "gain") == pytest.approx(
+        metrics.share(trial.evaluations[16], "gain"), abs=0.1
     )
     assert best_floor(record.task, [16]) == ("unigram", 0.0)
     nats = floors_by(record.task, "nats")[40]
@@ -125,7 +125,7 @@ def test_kept_models_gain_the_same_when_they_are_evaluated_again(found):
     assert again.trials[0].evaluations == found.records[0].trials[0].evaluations
     assert again.task.places == found.records[0].task.places
     for row in groups(found, ["size"]):
-        expected = records.share(found.records[0].trials[0].evaluations[row.group["size"]], "gain")
+        expected = metrics.share(found.records[0].trials[0].evaluations[row.group["size"]], "gain")
         assert row.value == pytest.approx(expected, abs=0.002)
 
 

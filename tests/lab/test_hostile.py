@@ -185,9 +185,10 @@ def test_a_folder_of_a_newer_version_is_refused_before_anything_is_planned(older
     if older:
         made.edit_file(made.older_record(folder, made.rope(task="sort")), lambda said: said.update(schema=7))
     else:
-        log.write_bytes(log.read_bytes().replace(b'"schema":1', b'"schema":7', 1))
+        log.write_bytes(log.read_bytes().replace(b'"schema":2', b'"schema":7', 1))
     before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    with pytest.raises(ValueError, match=r"has schema 7, this posenc writes 1; install the newer one\.$"):
+    newest = 1 if older else 2
+    with pytest.raises(ValueError, match=rf"has schema 7, this posenc writes {newest}; install the newer one\.$"):
         made.write_plan(folder, made.plan(made.rope(task="index"), "g7"))
     assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
 

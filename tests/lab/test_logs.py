@@ -2,6 +2,7 @@
 Files and packs of older versions are read as they were."""
 
 import errno
+import hashlib
 import json
 import os
 import random
@@ -13,6 +14,7 @@ import textwrap
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from posenc.lab.figures.tables import table
@@ -50,7 +52,7 @@ def trials(folder):
 
 
 def label_of(line):
-    return json.loads(line)["record"]["label"]
+    return json.loads(line)["label"]
 
 
 def lines(folder):
@@ -129,6 +131,21 @@ def test_a_torn_last_line_is_skipped_and_named(left):
     assert store.status(folder).problems == () or left < 130
 
 
+def test_a_line_of_schema_1_holds_its_record_under_a_key_and_is_read():
+    folder = filled()
+    before, counts, log = trials(folder), store.status(folder).counts, made.log_of(folder)
+    log.write_bytes(b"".join(map(of_schema_1, lines(folder))))
+    assert trials(folder) == before and store.status(folder).counts == counts
+    assert store.read_records(folder).problems == store.status(folder).problems == ()
+
+
+def of_schema_1(line):
+    """A line as version 0.2.0 wrote it."""
+    read = logs.unseal(line)
+    sealed = msgspec.json.encode(read.head)[1:-1] + b',"record":' + read.content + b"}"
+    return b'{"schema":1,"sha256":"%s",%s\n' % (hashlib.sha256(sealed).hexdigest().encode(), sealed)
+
+
 def test_a_last_line_that_lacks_its_end_alone_is_whole():
     folder = filled()
     before, log = store.read_records(folder), made.log_of(folder)
@@ -152,7 +169,7 @@ def test_a_line_by_a_second_writer_is_not_joined_to_ours():
     folder = filled(labels=("rope", "alibi"))
     log = made.log_of(folder)
     with open(log, "ab") as file:
-        file.write(b'{"schema":1,"sha256":"half a line of another')
+        file.write(b'{"schema":2,"sha256":"half a line of another')
     made.write_record(folder, record("t5"))
     stored = store.read_records(folder)
     assert {record.label for record in stored.records} == {"rope", "alibi", "t5"}
@@ -198,7 +215,7 @@ def test_a_fork_and_threads_write_whole_lines_and_a_fork_has_a_file_of_its_own()
     """)
     subprocess.run([sys.executable, "-c", code, str(folder)], check=True)
     seeds = [
-        [json.loads(line)["record"]["trials"][0]["knobs"]["seed"] for line in path.read_text().splitlines()]
+        [json.loads(line)["trials"][0]["knobs"]["seed"] for line in path.read_text().splitlines()]
         for path in (folder / "records").iterdir()
     ]
     assert log.stat().st_size == size and len(seeds) == 3 and [202] in seeds and [200, 201] in seeds

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
+from posenc.lab import metrics
 from posenc.lab.results import statistics
 from posenc.lab.results.floors import best_floor
-from posenc.lab.store import records
 from posenc.lab.store.schema import TaskRecord
 from posenc.lab.tasks import measure
 from tests.lab import made
@@ -268,10 +268,9 @@ def test_a_scheme_is_chosen_by_its_label_and_by_its_text():
     assert {(r.scheme, r.trained_to) for r in one.rows()} == {("rope (length=24)", 24)}, "labels stay"
 
 
-@pytest.mark.parametrize("metric", measure.RATIOS)
+@pytest.mark.parametrize("metric", metrics.RIGHT)
 def test_records_read_each_metric_as_tasks_do(metric):
-    """records keeps its own table, since that of the tasks needs jax."""
     sums = {"correct": 3, "scored": 8, "exact": 5, "last": 7, "rows": 11, "beyond": 2, "beyond_scored": 6}
     sums |= {"gained": 4, "gainable": 9}
     share = measure.score(sums, metric)
-    assert records.share(sums, metric) == (1 - share if metric == "error" else share)
+    assert metrics.share(sums, metric) == (1 - share if metric == "error" else share)

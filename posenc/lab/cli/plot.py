@@ -14,8 +14,8 @@ from posenc.lab.cli.options import METRICS, File, First, Measured
 from posenc.lab.cli.output import report, say
 from posenc.lab.cli.read import check_finished, experiment_of, not_empty, stored
 from posenc.lab.figures.style import need_matplotlib
+from posenc.lab.metrics import LOSSES
 from posenc.lab.spec import committed, settings
-from posenc.lab.store.records import LOSSES
 
 if TYPE_CHECKING:
     from posenc.lab.figures.panels import Drawing

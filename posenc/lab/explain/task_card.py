@@ -18,8 +18,8 @@ import numpy as np
 from posenc.catalog.card import Card, Fact, bibtex, flowing, keys, paragraphs, settings_fact, uncited
 from posenc.lab import tasks
 from posenc.lab.explain.source_floors import floors_fact, source_floors
+from posenc.lab.metrics import GAIN
 from posenc.lab.tasks.floors import floors
-from posenc.lab.tasks.measure import GAIN
 from posenc.lab.tasks.task import Layout, Task
 from posenc.language.registry import settings
 

@@ -10,10 +10,10 @@ from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import listed, metric_named
 from posenc.lab.figures.curves import guess, runs_along
 from posenc.lab.figures.panels import Drawing, Panel
+from posenc.lab.metrics import LOSSES, NATS, PARTS
 from posenc.lab.results.excess import excess, octaves, window_excess
 from posenc.lab.results.floors import floors_by_place
 from posenc.lab.results.results import Results
-from posenc.lab.store.records import LOSSES, NATS, PARTS
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
 LEAST = 1e-3

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from posenc.lab.figures.style import plain
+from posenc.lab.metrics import GAIN, NATS
 from posenc.lab.models.kinds import MODELS
 from posenc.lab.results.learned import at_floor
 from posenc.lab.results.losses import SAID, falling
@@ -18,7 +19,6 @@ from posenc.lab.results.results import Results, grouped
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, summary
 from posenc.lab.results.words import NETWORKS, Words
 from posenc.lab.store.folder import FAILURES
-from posenc.lab.store.records import GAIN, NATS
 from posenc.language.echo import plural
 
 NAMED = 5

@@ -16,10 +16,10 @@ from posenc.lab.figures.across import panels
 from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.figures.rows import Dots, rows
+from posenc.lab.metrics import LOSSES
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import at_chosen_rates, cells
-from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
 SHARE = 0.1

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from posenc.lab import metrics
 from posenc.lab.figures import style
 from posenc.lab.figures.across import LETTERS, by_merit
 from posenc.lab.figures.captions import metric_named, spreads
@@ -20,7 +21,6 @@ from posenc.lab.figures.panels import Drawing, Panel, along, bracket, line, plac
 from posenc.lab.results.floors import floors
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, TableCell, by_range
-from posenc.lab.store import records
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +68,7 @@ def scored(results: Results, task: str) -> dict[int, int]:
         if record.task.label == task:
             for trial in record.trials:
                 for n, counts in trial.evaluations.items():
-                    totals[n] = max(totals.get(n, 0), records.counted(counts, record.task.metric)[1])
+                    totals[n] = max(totals.get(n, 0), metrics.counted(counts, record.task.metric)[1])
     return totals
 
 

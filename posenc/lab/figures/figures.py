@@ -18,11 +18,11 @@ from posenc.lab.figures.files import save as save
 from posenc.lab.figures.floor_lines import NAMES
 from posenc.lab.figures.panel_captions import coded, ending, foreign
 from posenc.lab.figures.panels import Drawing, Panel
+from posenc.lab.metrics import LOSSES
 from posenc.lab.results.floors import best_floor, floors
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import Summary, TableCell, by_range, cells, summary
 from posenc.lab.results.words import Words
-from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import TaskRecord
 
 if TYPE_CHECKING:

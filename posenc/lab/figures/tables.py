@@ -29,13 +29,13 @@ from posenc.lab.figures.exports import harmless
 from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, parts, points
 from posenc.lab.figures.html_table import TableBlock, html_table
 from posenc.lab.figures.style import plain
+from posenc.lab.metrics import GAIN, LOSSES, merit
 from posenc.lab.results.learned import above_floor, hindrance
 from posenc.lab.results.losses import falling
 from posenc.lab.results.rate_gaps import by_rate
 from posenc.lab.results.results import Results, grouped
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
-from posenc.lab.store.records import GAIN, LOSSES, merit
 
 OUTCOMES = ("done", "diverged", "failed")
 HEAD = ("task", "scheme", "n", *OUTCOMES, "lr", "90% to")

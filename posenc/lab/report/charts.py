@@ -14,9 +14,9 @@ from posenc.lab.figures.panels import Panel
 from posenc.lab.figures.rows import Grid, solved_counts
 from posenc.lab.figures.style import Look, safe
 from posenc.lab.figures.svg import background, key, picture
+from posenc.lab.metrics import LOSSES
 from posenc.lab.report.page import Section, paragraphs
 from posenc.lab.results.results import Results
-from posenc.lab.store.records import LOSSES
 
 HOVER = "Faint lines are single runs; point at one, or touch it, to read its seed and its numbers."
 NONE = (

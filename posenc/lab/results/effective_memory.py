@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from posenc.lab.metrics import NATS, PARTS
 from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import at_chosen_rates
-from posenc.lab.store.records import NATS, PARTS
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
 ROWS, PLACES = 32, 128

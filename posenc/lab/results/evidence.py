@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from posenc.lab import metrics
 from posenc.lab.results.floors import best_floor, floors, floors_by, mean_floors
 from posenc.lab.results.learned import bar
 from posenc.lab.results.losses import points, points_after, switch_of
@@ -22,7 +23,6 @@ from posenc.lab.results.rates import by_seed
 from posenc.lab.results.results import Results, grouped
 from posenc.lab.results.sizes import average, other_places, shared
 from posenc.lab.results.statistics import HOLDS, cells, summary
-from posenc.lab.store import records
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
 ERRORS = 3
@@ -208,7 +208,7 @@ class Evidence:
     def uncounted(self, measure: Measure) -> bool:
         """Whether a task was evaluated, and none of its runs counted this metric."""
         pairs = [pair for (task, _), runs in self._trials.items() if task == measure.task for pair in runs]
-        part = records.ratio(measure.metric or pairs[0][0].task.metric)[0] if pairs else ""
+        part = metrics.ratio(measure.metric or pairs[0][0].task.metric)[0] if pairs else ""
         counts = [counts for _, trial in pairs for counts in trial.evaluations.values()]
         return bool(counts) and not any(part in evaluation for evaluation in counts)
 
@@ -228,7 +228,7 @@ class Evidence:
 
 def _by(task: TaskRecord, metric: str | None) -> TaskRecord:
     """A task with its floors by a metric."""
-    if metric is None or records.ratio(metric) == records.ratio(task.metric):
+    if metric is None or metrics.ratio(metric) == metrics.ratio(task.metric):
         return task
     return replace(task, metric=metric, floors=floors_by(task, metric))
 
@@ -240,7 +240,7 @@ def _values(task: TaskRecord, trial: TrialRecord, sizes: Sequence[int], metric: 
         size_floors = floors(_by(task, by))
         return [size_floors.get(n, {}).get("uniform", 0.0) for n in sizes]
     size_counts = [trial.evaluations.get(n, {}) for n in sizes]
-    if not all(records.ratio(by)[0] in counts for counts in size_counts):
+    if not all(metrics.ratio(by)[0] in counts for counts in size_counts):
         return []
-    values = [records.share(counts, by) for counts in size_counts]
+    values = [metrics.share(counts, by) for counts in size_counts]
     return values if all(map(math.isfinite, values)) else []

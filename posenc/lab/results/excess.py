@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from posenc.lab.metrics import NATS, PARTS
 from posenc.lab.results.floors import BAYES
-from posenc.lab.store.records import NATS, PARTS
 from posenc.lab.store.schema import TaskRecord
 
 

@@ -7,8 +7,8 @@ import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
+from posenc.lab.metrics import LOSSES, PARTS, merit
 from posenc.lab.results.sizes import Rule, average
-from posenc.lab.store.records import LOSSES, PARTS, merit
 from posenc.lab.store.schema import TaskRecord
 
 FLOORS = ("uniform", "prior", "bag", "position", "unigram")

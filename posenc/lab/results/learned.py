@@ -11,9 +11,9 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Literal
 
+from posenc.lab.metrics import GAIN, LOSSES
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.statistics import TableCell, summary
-from posenc.lab.store.records import GAIN, LOSSES
 from posenc.lab.store.schema import TaskRecord
 
 SOLVED = 0.95

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from posenc.lab.metrics import LOSSES
 from posenc.lab.results.learned import error
 from posenc.lab.results.statistics import Runs, Summary, TableCell, summary
-from posenc.lab.store.records import LOSSES
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from posenc.lab import metrics
 from posenc.lab.results.floors import uniform
 from posenc.lab.results.results import Results, Row, grouped
-from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord
 
 DIVERGED = "diverged"
@@ -68,7 +68,7 @@ def validations(results: Results) -> dict[str, Validation]:
                 by_trial[trial.id] = Validation(_guess(record), 0)
                 continue
             each = list((trial.validation or {}).values())
-            shares = [records.share(counts, record.task.metric) for counts in each]
+            shares = [metrics.share(counts, record.task.metric) for counts in each]
             if finite := [share for share in shares if math.isfinite(share)]:
                 by_trial[trial.id] = Validation(
                     sum(finite) / len(finite), sum(counts.get("rows", 0) for counts in each)

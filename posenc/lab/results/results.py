@@ -14,13 +14,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from posenc.lab import metrics
+from posenc.lab.metrics import LOSSES
 from posenc.lab.models import kinds
 from posenc.lab.results.floors import floors_by, uniform
 from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
 from posenc.lab.store import folder as store
-from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import echoed
 from posenc.language.modules import notebook
@@ -252,8 +253,8 @@ class Results:
             counts, floor = trial.evaluations.get(n, {}), uniform(task, n)
             if not counts and not diverged:
                 continue
-            value = floor if diverged else records.share(counts, task.metric)
-            exact = records.share(counts, "exact") if "exact" in counts else math.nan
+            value = floor if diverged else metrics.share(counts, task.metric)
+            exact = metrics.share(counts, "exact") if "exact" in counts else math.nan
             size_facts = (n, low <= n <= high, low, high, task.metric)
             yield Row(*head, *knobs, *size_facts, value, floor, exact, counts.get("rows", 0))
 
@@ -315,7 +316,7 @@ def _telling(group_records: Sequence[GroupRecord]) -> str:
 
 
 def _by(record: GroupRecord, metric: str) -> GroupRecord:
-    own, (part, total) = record.task.metric, records.ratio(metric)
+    own, (part, total) = record.task.metric, metrics.ratio(metric)
     for trial in record.trials:
         for size, counts in trial.evaluations.items():
             if part not in counts:
@@ -328,7 +329,7 @@ def _by(record: GroupRecord, metric: str) -> GroupRecord:
                     f"No answer token of {record.task.label!r} at size {size} is further out than those trained on;"
                     f" read it by {own!r}, the metric of the task."
                 )
-    if records.ratio(own) == records.ratio(metric) and (own == metric or metric not in LOSSES):
+    if metrics.ratio(own) == metrics.ratio(metric) and (own == metric or metric not in LOSSES):
         return record
     unknown = metric in LOSSES and not all(floors_by(record.task, metric).values())
     if unknown and any(trial.outcome == "diverged" for trial in record.trials):

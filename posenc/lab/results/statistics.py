@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from posenc.lab.metrics import LOSSES, merit
 from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import Tuned, Validation, by_seed, choose_rate, scores, tuned, tying_rates, validations
 from posenc.lab.results.results import Results, Row, grouped
 from posenc.lab.results.sizes import other_places
-from posenc.lab.store.records import LOSSES, merit
 from posenc.lab.store.schema import TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import shorten
 

@@ -18,6 +18,7 @@ from typing import Literal
 import jax
 import numpy as np
 
+from posenc.lab import metrics
 from posenc.lab.models.carry import differences
 from posenc.lab.results.rates import at_chosen
 from posenc.lab.results.results import GroupedRow, Results
@@ -154,7 +155,7 @@ def groups(
             metric = read_by(resolved.task, everywhere) or resolved.task.metric
             head = (_label(question), scheme, trial.id, question.named.family, metric, trial.knobs.seed, rate)
             for group in sorted(at):
-                share = records.share(at[group], metric)
+                share = metrics.share(at[group], metric)
                 grouped_rows.append(GroupedRow(*head, dict(zip(by, group, strict=True)), at[group], share))
     return grouped_rows
 

@@ -1,10 +1,11 @@
 """Logs: append-only files of lines, each sealed, each file with one writer for all time.
 
     records/<host>-<pid>-<token>.jsonl
-    {"schema":1,"sha256":"…","name":"…","ids":[…],"outcomes":[…],"compiled":0.0,"record":{…}}
+    {"schema":2,"sha256":"…","name":"…","ids":[…],"outcomes":[…],"compiled":0.0,"run":{…},…,"trials":[…],…}
 
 The SHA-256 is that of the bytes which follow it, up to the end of the line. What `status` and workers look for stands
-in front of the record, so that they decode the head alone. A process makes a file of its own when it writes its first
+in front of the record, whose first key is "run", so that they decode the head alone. Lines of schema 1, which are read
+as they were, hold the record under a key of its own. A process makes a file of its own when it writes its first
 record, so that a line which a kill cut short is the last of its file and is never joined to another.
 """
 
@@ -25,17 +26,17 @@ import msgspec
 
 from posenc.lab.store import disk
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of a line."""
 SUFFIX = ".jsonl"
 LARGEST = 2**28
 """Bytes after which a writer begins another file."""
 CUT = "it has no end, so it is being written, or was cut short by a kill"
 DAMAGED = "its checksum does not match its content, so it was damaged or edited"
-_START = b'{"schema":%d,"sha256":"' % SCHEMA
-_SUM = slice(len(_START), len(_START) + 64)
-_SEALED = _SUM.stop + len(b'",')
-"""Where the bytes begin that the checksum is of."""
-_RECORD = b',"record":'
+_START = re.compile(rb'\{"schema":[12],"sha256":"([0-9a-f]{64})",')
+"""Of a line; what follows is sealed by the checksum."""
+_RECORD = re.compile(rb',(?:"record":|(?="run":))')
+"""Between the head and the record."""
 _NAME = re.compile(rb'"name":"([0-9a-f]{32})",')
 _FLAGS = os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -82,24 +83,27 @@ class Damage(NamedTuple):
 
 def seal(head: LineHead, content: bytes) -> bytes:
     """A line of a log, without its end."""
-    sealed = msgspec.json.encode(head)[1:-1] + _RECORD + content + b"}"
-    return _START + hashlib.sha256(sealed).hexdigest().encode() + b'",' + sealed
+    sealed = msgspec.json.encode(head)[1:-1] + b"," + content.removeprefix(b"{")
+    return b'{"schema":%d,"sha256":"%s",%s' % (SCHEMA, hashlib.sha256(sealed).hexdigest().encode(), sealed)
 
 
 def unseal(line: bytes, number: int = 1) -> Line:
     """What a line of a log says. Raises `ValueError`."""
     line = line.removesuffix(b"\n")
-    if not line.startswith(_START):
+    start = _START.match(line)
+    if not start:
         raise ValueError(_why_no_line(line))
-    sealed = memoryview(line)[_SEALED:]
-    if hashlib.sha256(sealed).hexdigest().encode() != line[_SUM] or line[_SUM.stop : _SEALED] != b'",':
+    if hashlib.sha256(memoryview(line)[start.end() :]).hexdigest().encode() != start[1]:
         raise ValueError(DAMAGED)
-    end = line.find(_RECORD)
+    record = _RECORD.search(line, start.end())
+    if not record:
+        raise ValueError("it holds no 'run', with which a record begins")
     try:
-        head = _HEADS.decode(b"{" + line[_SEALED:end] + b"}")
+        head = _HEADS.decode(b"{" + line[start.end() : record.start()] + b"}")
     except ValueError as error:
         raise ValueError(f"its head cannot be: {error}") from None
-    return Line(number, head, line[end + len(_RECORD) : -1], line[_SUM])
+    content = b"{" + line[record.end() :] if record[0] == b"," else line[record.end() : -1]
+    return Line(number, head, content, start[1])
 
 
 _HEADS = msgspec.json.Decoder(LineHead)
@@ -136,9 +140,8 @@ class _Version(msgspec.Struct):
 
 
 def _why_no_line(line: bytes) -> str:
-    at = version(line)
-    if at is not None and at > SCHEMA:
-        return f"it has schema {at}, this posenc reads up to {SCHEMA}; install the newer one"
+    if (newer := version(line) or 0) > SCHEMA:
+        return f"it has schema {newer}, this posenc reads up to {SCHEMA}; install the newer one"
     return "it is empty, cut short or not a line of a log"
 
 

@@ -20,27 +20,15 @@ from typing import Any
 
 import msgspec
 
-from posenc.lab.store import disk
-from posenc.lab.store.logs import SCHEMA, version
-from posenc.lab.store.schema import Counts, GroupRecord, UnfinishedTrial, check_record, planned, read, written
+from posenc.lab.metrics import share
+from posenc.lab.store import disk, logs
+from posenc.lab.store.schema import GroupRecord, UnfinishedTrial, check_record, planned, read, written
 from posenc.language.echo import echoed
 
-_HEAD = b'{"schema":%d,' % SCHEMA
-"""How a record of this version starts."""
+SCHEMA = 1
+"""Of a record in a bundle, and of a bundle."""
 TOLERANCE = 0.01
 """Two records of one trial that differ by more than this, in any accuracy, are said to differ."""
-# as in posenc.lab.tasks.measure, which needs jax
-_RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows"), "beyond": ("beyond", "beyond_scored")}
-NATS = "nats"
-"""The count of a loss."""
-LOSSES = {NATS: 1.0, "bits": math.log(2)}
-"""The metrics that are losses, each with its unit in nats."""
-_RATIOS |= dict.fromkeys(LOSSES, (NATS, "scored"))
-GAIN = "gain"
-"""The metric of sources whose least loss is known: what was gained over the law of one token, of what can be."""
-_RATIOS[GAIN] = ("gained", "gainable")
-PARTS = 1024
-"""A nat is counted in so many parts."""
 PACKED = ".gz"
 """The end of the name of a bundle that is compressed."""
 
@@ -103,9 +91,9 @@ def content_of(record: GroupRecord) -> dict[str, Any]:
 
 def check_older(path: Path, content: bytes) -> None:
     """Refuse a record of a newer posenc."""
-    if not content.startswith(_HEAD) and (newer := version(content) or 0) > SCHEMA:
-        which = f"records/{path.name} has schema {newer}"
-        raise ValueError(f"{which}, this posenc writes {SCHEMA}; install the newer one.")
+    newest = logs.SCHEMA if path.suffix == logs.SUFFIX else SCHEMA
+    if not content.startswith(b'{"schema":%d,' % newest) and (newer := logs.version(content) or 0) > newest:
+        raise ValueError(f"records/{path.name} has schema {newer}, this posenc writes {newest}; install the newer one.")
 
 
 def read_bundle(path: Path) -> Bundle:
@@ -180,31 +168,6 @@ def write_bundle(
         path.parent.mkdir(parents=True, exist_ok=True)
     content = f"{head}{body}\n]}}\n".encode()
     return disk.write(path, gzip.compress(content, mtime=0) if path.suffix == PACKED else content)
-
-
-def share(counts: Counts, metric: str) -> float:
-    """The share that was right by a metric, more of which is better, or the mean loss; NaN where nothing was
-    counted."""
-    right, total = counted(counts, metric)
-    return right / (total * PARTS * LOSSES[metric] if metric in LOSSES else total) if total else math.nan
-
-
-def merit(metric: str, value: float) -> float:
-    """A value of which more is better, also where less of the metric is."""
-    return -value if metric in LOSSES else value
-
-
-def counted(counts: Counts, metric: str) -> tuple[int, int]:
-    """How many were right by a metric, or parts of a nat, and of how many."""
-    part, total = ratio(metric)
-    if total == "scored" and "total" in counts:  # as older records call it
-        total = "total"
-    return counts.get(part, 0), counts.get(total) or 0
-
-
-def ratio(metric: str) -> tuple[str, str]:
-    """The names of the counts that a metric divides."""
-    return _RATIOS.get(metric, ("correct", "scored"))
 
 
 def _sealed(record: GroupRecord) -> dict[str, Any]:

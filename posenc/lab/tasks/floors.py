@@ -24,8 +24,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from posenc.lab.metrics import GAIN, RIGHT
 from posenc.lab.tasks.examples import bucket_classes, pad_tokens, parts
-from posenc.lab.tasks.measure import GAIN, RATIOS, first_beyond, last_scored, tally
+from posenc.lab.tasks.measure import first_beyond, last_scored, tally
 from posenc.lab.tasks.task import Batch, Task
 
 FLOORS = ("uniform", "prior", "bag", "position")
@@ -144,7 +145,7 @@ def _tables(
         answers = tuple(map(Answers.of, parts(task, 2 * rows, max(sizes), key, n)))
         for metric, which in judged(n).items():
             guessing = Guessing(metric == "exact", task.layout.writes, cued, classes)
-            part, total = RATIOS["exact" if guessing.exact else "token"]
+            part, total = RIGHT["exact" if guessing.exact else "token"]
             which = Judged(jnp.int32(which.first), jnp.bool_(which.last))
             sums = jax.device_get(_sums_by_floor(guessing, TaskNumbers(*map(jnp.int32, numbers)), which, answers))
             if not sums["uniform"][total]:

@@ -13,26 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from posenc.lab.metrics import PARTS, RIGHT
 from posenc.lab.tasks.task import Batch, Task
 from posenc.language import grammar
 from posenc.language.registry import identity
 
-RATIOS = {
-    "token": ("correct", "scored"),
-    "accuracy": ("correct", "scored"),  # of CLASSIFY: one scored slot in a row
-    "error": ("correct", "scored"),
-    "exact": ("exact", "rows"),
-    "last": ("last", "rows"),
-    "beyond": ("beyond", "beyond_scored"),
-}
-GAIN = "gain"
-"""The metric of a source whose least loss is known: the share of what the law of one token leaves to gain."""
-RATIOS[GAIN] = ("gained", "gainable")
 PLACES = 32
 """Bins at most, of places in a text, in which hits are counted."""
-NATS = 1024
-"""Parts of a nat in which cross-entropy is counted, so that its sums are whole numbers, in whatever order they are
-made."""
 _MOST = 2**31 - 2**8
 """The most that a sum counts, in parts of a nat; also what stands in the place of NaN. A float32 holds it exactly."""
 
@@ -93,7 +80,7 @@ def losses(logits: Float[Array, "B T C"], batch: Batch) -> Float[Array, "B T"]:
 
 def nats(loss: Float[Array, "*bins T"]) -> Int[Array, "*bins"]:
     """The sum along the last axis, to the nearest part of a nat."""
-    parts = jnp.nan_to_num(jnp.round(NATS * loss.sum(axis=-1)), nan=_MOST, posinf=_MOST)
+    parts = jnp.nan_to_num(jnp.round(PARTS * loss.sum(axis=-1)), nan=_MOST, posinf=_MOST)
     return jnp.minimum(parts, _MOST).astype(jnp.int32)
 
 
@@ -127,9 +114,9 @@ def first_beyond(task: Task, n: int, length: int) -> int:
 
 def score(sums: dict[str, Int[Array, ""]], metric: str) -> float:
     """One number from the sums, on the host."""
-    if metric not in RATIOS:
-        raise ValueError(f"No metric is called {metric!r}; take one of {', '.join(RATIOS)}.")
-    part, total = (int(np.asarray(sums[name])) for name in RATIOS[metric])
+    if metric not in RIGHT:
+        raise ValueError(f"No metric is called {metric!r}; take one of {', '.join(RIGHT)}.")
+    part, total = (int(np.asarray(sums[name])) for name in RIGHT[metric])
     if total == 0:
         raise ValueError(f"Nothing was scored, so there is no {metric!r}; evaluate at least one row.")
     return 1 - part / total if metric == "error" else part / total

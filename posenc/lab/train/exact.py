@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from posenc.lab.metrics import GAIN, PARTS
 from posenc.lab.tasks import Batch, Task
 from posenc.lab.tasks.examples import texts_of
-from posenc.lab.tasks.measure import GAIN, NATS, first_beyond, width
+from posenc.lab.tasks.measure import first_beyond, width
 from posenc.lab.train.evaluation import examples_at
 
 WINDOWS = (4, 16, 64)
@@ -62,7 +63,7 @@ def size_losses(
         few, best = texts[:ROWS], losses["bayes"][:ROWS]
         more = {w: (task.losses(few, w) - best).mean(0) * rows for w in WINDOWS if w < n}
         bins["windows"] = {str(w): _binned(losses["bayes"].sum(0) + lost) for w, lost in more.items()}
-    unigram, bayes = (round(NATS * float(losses[name][:, first:].sum())) for name in losses)
+    unigram, bayes = (round(PARTS * float(losses[name][:, first:].sum())) for name in losses)
     return SizeLosses(bins, unigram, bayes)
 
 
@@ -80,7 +81,7 @@ def row_gains(
     if task.metric != GAIN:
         return kept
     (_, losses), first = _losses(task, batch, n), first_beyond(task, n, length)
-    unigram, bayes = (np.rint(NATS * loss[:, first:].sum(1)).astype(int) for loss in losses.values())
+    unigram, bayes = (np.rint(PARTS * loss[:, first:].sum(1)).astype(int) for loss in losses.values())
     return kept | {"gained": unigram - counts[FAR], "gainable": unigram - bayes}
 
 
@@ -99,4 +100,4 @@ def _losses(task: Any, batch: Batch, n: int) -> tuple[Int[np.ndarray, "rows n"],
 
 def _binned(loss: Float[np.ndarray, " places"]) -> list[int]:
     wide = width(len(loss))
-    return [round(NATS * float(loss[at : at + wide].sum())) for at in range(0, len(loss), wide)]
+    return [round(PARTS * float(loss[at : at + wide].sum())) for at in range(0, len(loss), wide)]
