@@ -27,7 +27,7 @@ def trials(run):
     found, times = {}, collections.Counter()
     lines = [line for path in (run / "records").iterdir() for line in path.read_text().splitlines()]
     for line in lines:
-        for trial in json.loads(line)["record"]["trials"]:
+        for trial in json.loads(line)["trials"]:
             found[trial["id"]] = json.dumps([trial["evaluations"], trial["validation"], trial["curve"]], sort_keys=True)
             times[trial["id"]] += 1
     return found, max(times.values())
