@@ -70,4 +70,4 @@ def test_what_the_front_page_says_of_the_atlas():
     assert counts.groups() == (str(len(held["offset", 4])), str(len(held["index", 4])), "three") and len(both) == 3
     falling = {"convit(axes=1)", "grape_a", "kerple", "kerple + dape", "kerple + dape_v2", "sandwich"}
     assert held["copy", 2] == falling and "Copies are held to 2 L by six" in readme
-    assert held["parity", 2] == {"path", "lstm", "gru"}
+    assert held["parity", 2] == {"path", "lstm", "gru"} and "and parity by PaTH, LSTM and GRU" in readme

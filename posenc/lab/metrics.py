@@ -28,7 +28,7 @@ _RATIOS = RIGHT | dict.fromkeys(LOSSES, (NATS, "scored"))
 def share(counts: Mapping[str, int], metric: str) -> float:
     """The share that was right by a metric, more of which is better, or the mean loss; NaN where nothing was
     counted."""
-    right, total = counted(counts, metric)
+    right, total = right_and_total(counts, metric)
     return right / (total * PARTS * LOSSES[metric] if metric in LOSSES else total) if total else math.nan
 
 
@@ -37,7 +37,7 @@ def merit(metric: str, value: float) -> float:
     return -value if metric in LOSSES else value
 
 
-def counted(counts: Mapping[str, int], metric: str) -> tuple[int, int]:
+def right_and_total(counts: Mapping[str, int], metric: str) -> tuple[int, int]:
     """How many were right by a metric, or parts of a nat, and of how many."""
     part, total = ratio(metric)
     if total == "scored" and "total" in counts:  # as older records call it

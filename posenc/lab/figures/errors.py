@@ -68,7 +68,7 @@ def scored(results: Results, task: str) -> dict[int, int]:
         if record.task.label == task:
             for trial in record.trials:
                 for n, counts in trial.evaluations.items():
-                    totals[n] = max(totals.get(n, 0), metrics.counted(counts, record.task.metric)[1])
+                    totals[n] = max(totals.get(n, 0), metrics.right_and_total(counts, record.task.metric)[1])
     return totals
 
 
