@@ -19,7 +19,7 @@ from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.claims import Claim
 from tests.lab.inline import Inline, driven
-from tests.lab.test_sweep import Watch, experiment, trials
+from tests.lab.test_sweep import Watch, copy_results, experiment, trials
 
 
 @pytest.fixture
@@ -55,6 +55,16 @@ def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
         assert str(ours) == str(theirs)
     assert [said[0] for said in watch.heard if said[0] in ("group", "finished")] == ["group", "finished"] * 2
     assert any(": on " in line for line in watch.notes())
+
+
+def test_models_that_another_worker_kept_meanwhile_are_not_sent(run, whole, monkeypatch):
+    def take(driver, *group, real=Driver._take):
+        copy_results(whole, run.folder)
+        return real(driver, *group)
+
+    monkeypatch.setattr(Driver, "_take", take)
+    cluster = Inline()
+    assert driven(run.folder, cluster, Watch(), keep=True) == 0 and cluster.parcels == []
 
 
 def test_claims_and_the_log_say_where_and_how_far_a_group_is(run, monkeypatch):

@@ -77,6 +77,18 @@ def test_the_same_command_again_does_nothing(whole):
     assert watch.labels() == [] and before == {p: p.stat().st_mtime_ns for p in (whole / "records").iterdir()}
 
 
+def copy_results(folder, to):
+    """What another worker has done meanwhile."""
+    for part in ("records", "params"):
+        shutil.copytree(folder / part, to / part, dirs_exist_ok=True)
+
+
+def test_models_that_another_worker_kept_meanwhile_are_not_trained_again(whole, tmp_path):
+    watch = Watch(lambda *_: copy_results(whole, tmp_path / "x"))
+    assert sweep(experiment(), tmp_path / "x", watch=watch, keep=True) == 0
+    assert watch.labels() == ["rope · even_pairs"] and trials(tmp_path / "x") == trials(whole)
+
+
 def test_a_signal_ends_after_the_segment_and_the_rest_resumes_to_the_same_table(whole, tmp_path):
     folder, sent = tmp_path / "cut", []
 

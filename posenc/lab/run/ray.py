@@ -180,11 +180,11 @@ class Driver:
 
     def _take(self, name: str, lines: Sequence[PlannedTrial], tally: Tally) -> bool:
         """Claim a group and send it; False where another worker holds it."""
+        from posenc.lab.run.worker import waiting
+
         with contextlib.ExitStack() as stack:
-            claim = stack.enter_context(store.claim(self.folder, name))
-            recorded = () if self.orders["keep"] else set(self._recorded.ids(name))
-            left = [line for line in lines if line.id not in recorded]
-            if claim is not None and left:
+            claim, finished = stack.enter_context(store.claim(self.folder, name)), self._recorded.ids(name)
+            if claim and (left := waiting(self.folder, lines, finished, self.orders["keep"]).get(name)):
                 label = f"{left[0].label} · {left[0].task}"
                 tally.ours(name)
                 store.clear_error(self.folder, name)

@@ -233,7 +233,7 @@ class Worker:
             # another worker may have recorded the group, or what is left of it, since this one read all records
             names = {group, store.digest([line.id for line in lines])}
             recorded = {id for name in names for id in self.tally.recorded.ids(name)}
-            lines = [line for line in lines if line.id not in recorded or self.keep]
+            lines = waiting(self.folder, lines, recorded, self.keep).get(group, [])
             if not lines:
                 self._finished(label, "done by another worker", began)
                 return True
