@@ -1,5 +1,6 @@
 """`posenc which`: its scores are those of the committed records, counted here anew, and it says what is open."""
 
+import functools
 import json
 import statistics
 from collections import defaultdict
@@ -9,6 +10,7 @@ import pytest
 
 import posenc as package
 from posenc.lab import tasks
+from posenc.lab.results import ability_scores as scoring
 from posenc.lab.results.ability_scores import ability_scores, schemes_in
 from posenc.lab.spec.abilities import ABILITIES, ability_of, answers_each_token, tasks_with
 from posenc.lab.tasks.task import TASKS, Layout
@@ -17,6 +19,14 @@ from tests.lab import made
 
 RECORDS = Path(package.__file__).resolve().parent.parent / "experiments" / "records"
 OURS = [name for name in tasks.names() if TASKS.find(name).__module__.startswith("posenc.")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once():
+    """Every command reads all records; here it is done once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoring, "load", functools.cache(scoring.load))
+        yield
 
 
 def test_what_classes_declare_is_read_without_importing_them():
@@ -115,6 +125,18 @@ def test_what_is_open_is_named(posenc):
     unlearned = "Learned by no scheme at the sizes trained on: counting_cope(passes=8)."
     assert unlearned in posenc("which", "counting").out
     assert "fire" not in said.replace("posenc reproduce", ""), "a scheme in no record is not listed"
+
+
+def test_a_model_is_named_where_most_have_another(posenc):
+    def block(ability, task, experiment):
+        parts = (" ".join(part.split()) for part in posenc("which", ability).out.split("\n\n"))
+        return next(part for part in parts if part.startswith(task) and f"({experiment};" in part)
+
+    most = block("counting", "count_symbol", "atlas")
+    assert most.startswith("count_symbol, decoder if no other model is named, trained on 8 to 16, at 32 (atlas;")
+    assert "nope (lstm); 0." in most and " nope; 0." in most and "(decoder)" not in most
+    half = block("offset", "token_k_back,", "permutation")
+    assert half.startswith("token_k_back, trained on 4 to 16") and "kerple (decoder); 1.00 kerple (encoder)" in half
 
 
 @pytest.mark.ci

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,16 +88,19 @@ def _paragraphs(ability: str, scores: Sequence[AbilityScore]) -> Iterator[str]:
 
 def _block(group: Sequence[AbilityScore]) -> Iterator[str]:
     """The schemes of one experiment on one task, the best first."""
-    first, runs, models = group[0], {score.right.n for score in group}, {score.model for score in group}
+    first, runs = group[0], {score.right.n for score in group}
+    models = Counter(score.model for score in group)
+    usual = next((model for model, n in models.items() if 2 * n > len(group)), None)
     low, high = first.trained
     trained = f"trained on {low} to {high}" if low < high else f"trained on {high}"
     floor = "" if first.floor is None else f"; floor {first.floor:.2f}"
     n = f"; n = {min(runs)}" if len(runs) == 1 else ""
-    model = f", {first.model}" if len(models) == 1 else ""
+    other = " if no other model is named" if len(models) > 1 else ""
+    model = f", {usual}{other}" if usual else ""
     yield f"{first.task}{model}, {trained}, at {first.size} ({first.experiment}{n}{floor})"
 
     def name(score: AbilityScore) -> str:
-        named = len(models) == 1 or any(setting.startswith("model=") for setting in score.settings)
+        named = score.model == usual or any(setting.startswith("model=") for setting in score.settings)
         notes = [*([] if named else [score.model]), *score.settings, *([f"n = {score.right.n}"] * (len(runs) > 1))]
         return f"{score.scheme} ({', '.join(notes)})" if notes else score.scheme
 
