@@ -17,9 +17,8 @@ from posenc.lab.results.floors import FLOORS, mean_floors
 from posenc.lab.results.floors import floors as floors_of
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
-from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import executed, from_file
-from tests.test_experiments import FOLDER, RECORDED
+from tests.test_experiments import FOLDER, RECORDED, committed_results
 
 FIGURES = FOLDER / "figures"
 SCRIPTS = sorted(FIGURES.glob("*.py"))
@@ -105,7 +104,7 @@ def test_the_figure_of_norms_shows_what_validation_cannot_see():
 
 def figure_and_caption(path):
     """The figure of a committed record, the results in it, and what is committed beside it."""
-    drawn, results = drawing(from_file(path, yes=True), load(record_of(path)))
+    drawn, results = drawing(from_file(path, yes=True), committed_results(path))
     return drawn.figure, results, (FIGURES / f"{path.stem}.caption.txt").read_text(encoding="utf-8")
 
 
@@ -114,7 +113,7 @@ def test_a_caption_names_the_axes_of_its_figure_and_how_many_runs_there_are_in_f
     figure, _, caption = figure_and_caption(path)
     labels = {said for axes in figure.axes for said in (axes.get_xlabel(), axes.get_ylabel()) if said}
     assert {said for said in labels if said not in caption} == set() and labels
-    runs = {cell.n for cell in cells(load(record_of(path)))}
+    runs = {cell.n for cell in cells(committed_results(path))}
     assert all(f"n = {n} runs" in caption for n in runs)
     assert "Trials:" in caption and " diverged" in caption and " failed" in caption
     assert len(caption.splitlines()) <= 5 and len(caption) < 1800
@@ -126,7 +125,7 @@ def test_every_axis_of_accuracies_or_errors_has_the_floors_of_the_record(path):
     has any."""
     figure, results, caption = figure_and_caption(path)
     known = {name: set() for name in FLOORS}
-    for each in (results, load(record_of(path)), load(record_of(path)).shown()):
+    for each in (results, committed_results(path), committed_results(path).shown()):
         inside, beyond = ({c.task: getattr(c, part) for c in cells(each)} for part in ("inside", "beyond"))
         described = [*each.tasks().values(), *(record.task for record in each.records)]  # ranges trained on may differ
         for task in described:

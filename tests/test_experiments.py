@@ -4,6 +4,7 @@ By day the first run of each file trains two steps at the smallest sizes; the ot
 their own sizes, are nightly: hundreds of programs.
 """
 
+import functools
 import re
 from collections import Counter
 from dataclasses import replace
@@ -37,6 +38,13 @@ FOLDER = Path(__file__).resolve().parent.parent / "experiments"
 EXPERIMENTS = sorted(p for p in FOLDER.glob("*.py") if p.name[0] != "_")
 RECORDED = [path for path in EXPERIMENTS if record_of(path).is_file()]
 EACH = pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
+
+
+@functools.cache
+def committed_results(path: Path) -> Results:
+    """The committed results of an experiment file, read once."""
+    return load(record_of(path))
+
 
 BY_TASK = {"atlas", "atlas_encoders", "extension", "ruoss_small", "sensitivity"}
 """Run a task at a time, each for itself in the record."""
@@ -297,7 +305,7 @@ def trials_of(results):
 def recorded_part(path):
     """The experiment and its record. Of one that is run a task at a time, it is that of the tasks its record holds; its
     Result names the others."""
-    experiment, results = from_file(path, yes=True), load(record_of(path))
+    experiment, results = from_file(path, yes=True), committed_results(path)
     if path.stem not in BY_TASK:
         return experiment, results
     held = {label.partition("(")[0] for label in results.tasks()}
@@ -325,7 +333,7 @@ def test_what_came_later_leaves_the_names_of_recorded_trials_as_they_were(path):
 
 def test_words_of_an_experiment_are_of_tasks_and_lines_that_it_has():
     for path in RECORDED:
-        experiment, results = from_file(path, yes=True), load(record_of(path))
+        experiment, results = from_file(path, yes=True), committed_results(path)
         labels = {c.scheme for c in cells(results)}
         schemes = {label.partition(" (")[0] for label in labels}
         titled, held = set(experiment.words["titles"]), set(results.tasks())
