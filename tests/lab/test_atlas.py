@@ -48,6 +48,11 @@ def test_encoders_leave_out_what_declares_that_it_does_not_serve_them():
     assert set(atlas.rows("decoder")) - set(atlas.rows("encoder")) == set(
         filter(atlas.causal_only, atlas.rows("decoder"))
     )
+    rows = {model: {*atlas.rows(model)} for model in atlas.MODELS}
+    assert all(
+        atlas.has_row(row, model) == (row in of) for model, of in rows.items() for row in set.union(*rows.values())
+    )
+    assert [atlas.has_row("lstm", model) for model in atlas.MODELS] == [True, False]
 
 
 def test_rows_are_texts_in_their_shortest_form_and_each_is_trained_once():

@@ -31,16 +31,17 @@ ABOUT = (
     "Number: how far a scheme holds, in L, the longest size trained on: up to there the median share right is at least"
     " 0.9 at every size. Colour: that share at 2 L, from the highest floor (white) to 1 (blue). Grey: less than 0.9 at"
     " a size trained on, where the least median is the number: not learned, or of a star not kept. Star: the models are"
-    " RoPE's, evaluated under this scheme. Hatched: not defined there. Dot: rates that tie in validation differ by"
-    f" {APART:g} or more beyond L. Of text the last token counts, of recall and copies every answer."
+    " RoPE's, evaluated under this scheme. Hatched: not defined there, or a row of encoders alone. Dot: rates that tie"
+    f" in validation differ by {APART:g} or more beyond L. Of text the last token counts, of recall and copies every"
+    " answer."
 )
 
 
 def atlas_drawing(results: Results) -> Drawing:
-    """The table of the cells that results have, with how many runs are behind them."""
+    """The table of the cells that results have, which are its numbers, with how many runs are behind them."""
     cells, table_cells = atlas_cells(results), statistics.cells(on_probes(results))
     runs = f"n = {numbers(cell.n for cell in table_cells)} runs of each scheme and probe, at the rates that tie."
-    return Drawing(atlas_table(cells), f"{ABOUT}\n{runs} {counts(table_cells)}")
+    return Drawing(atlas_table(cells), f"{ABOUT}\n{runs} {counts(table_cells)}", [vars(cell) for cell in cells])
 
 
 def atlas_table(cells: Sequence[AtlasCell]) -> Figure:
@@ -80,8 +81,8 @@ def _table(
             box = ([x - 0.5, x + 0.5], y - 0.5, y + 0.5)
             cell = cells.get((row, model, probe))
             if cell is None:
-                undefined = model == "encoder" and (row in atlas.RECURRENT or atlas.causal_only(row))
-                axes.fill_between(*box, facecolor="none", edgecolor=style.FAINT, linewidth=0, hatch="////" * undefined)
+                hatch = "////" * (not atlas.has_row(row, model))
+                axes.fill_between(*box, facecolor="none", edgecolor=style.FAINT, linewidth=0, hatch=hatch)
                 continue
             filled = blues(cell.above) if cell.learned else style.FAINT
             ink = style.SOFT if not cell.learned else "white" if cell.above > 0.6 else style.INK

@@ -94,6 +94,13 @@ def rows(model: str) -> tuple[str, ...]:
     return tuple(text for text in texts if model == "decoder" or not causal_only(text))
 
 
+def has_row(text: str, model: str) -> bool:
+    """Whether a row is one of a model: some are not defined in encoders, and some are of encoders alone."""
+    if model == "decoder":
+        return text not in ENCODERS
+    return text not in RECURRENT and not causal_only(text)
+
+
 def row_of(text: str) -> str:
     """The row that a scheme's text stands for: of "t5" the one with the constants of the atlas, of "mrope" RoPE's."""
     if text in AFTER_TRAINING:
