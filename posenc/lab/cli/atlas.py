@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -31,7 +31,8 @@ LEGEND = (
 @dataclass(frozen=True)
 class Atlas:
     """Schemes on the probes of the atlas, side by side, from the records that come with posenc. A scheme that has no
-    row, such as one of your own, is trained on the probes first, and its row printed under that of a control.
+    row, such as one of your own, is trained on the probes first, and its row printed under that of a control, which is
+    trained on probes that no record has of it.
 
     posenc atlas rope fox
 
@@ -65,10 +66,12 @@ class Atlas:
         if not {*rows} <= _measured(cells):
             rows = _as_labelled([atlas.row_of(self.control), *rows])
             if new := [row for row in rows if row not in _measured(cells)]:
-                code, trained = self._train(new, names)
+                control = rows[0]
+                lacking = [name for name in names if control not in new and (control, name) not in cells]
+                code, trained = self._train(new, names, control, lacking)
                 if code not in (OK, FAILED) or self.dry_run:
                     return code
-                cells |= {(c.row, c.probe): c for c in trained if c.row in new}
+                cells = {(c.row, c.probe): c for c in trained} | cells
         for text in self.schemes:
             if (row := atlas.row_of(text)) != text:
                 print(clean(f"{text} stands in the atlas as {row}."), file=sys.stderr)
@@ -98,16 +101,22 @@ class Atlas:
         else:
             say_rows(columns, rows)
 
-    def _train(self, rows: Sequence[str], names: Sequence[str]) -> tuple[int, list[AtlasCell]]:
-        """Train what the probes ask of some rows; the exit code, and the cells that the run folder then has."""
+    def _train(
+        self, rows: Sequence[str], names: Sequence[str], control: str, lacking: Collection[str]
+    ) -> tuple[int, list[AtlasCell]]:
+        """Train what the probes ask of some rows, and the control on those of them that it is lacking; the exit code,
+        and the cells that the run folder then has."""
         from posenc.lab.cli.train import TrainOptions, carry_out
         from posenc.lab.results.results import load
 
         name, codes, seeds = self.name or "atlas_rows", [], settings.value("seeds", self.seeds)
         for steps in sorted({atlas.PROBES[probe].steps for probe in names}):
-            probes = [probe for probe in atlas.probes(steps) if probe in names]
-            plan = dataclasses.replace(atlas.PLAN, steps=steps, seeds=seeds)
-            if runs := list(_possible(atlas.runs(rows, self.model, probes), plan)):
+            plan, runs = dataclasses.replace(atlas.PLAN, steps=steps, seeds=seeds), list[Run]()
+            for probe in (probe for probe in atlas.probes(steps) if probe in names):
+                own = list(_possible(atlas.runs(rows, self.model, [probe]), plan))
+                above = [control] if own and probe in lacking else []
+                runs += [*atlas.runs(above, self.model, [probe]), *own]
+            if runs:
                 options = TrainOptions(name=name, dry_run=self.dry_run)
                 codes.append(carry_out(Experiment(name, tuple(runs), plan), options, table=False))
         if not codes:
