@@ -7,6 +7,7 @@ import pytest
 from posenc.lab.results import atlas_cells
 from posenc.lab.results.atlas_cells import AtlasCell, measured
 from posenc.lab.results.results import Results
+from posenc.lab.spec import atlas
 from tests.lab import made
 
 OFFSET, SIZES = "token_k_back(k=3)", (8, 16, 24, 32, 64)
@@ -63,6 +64,16 @@ def test_a_gap_ends_the_reach_and_sizes_below_training_do_not_count():
 def test_a_model_without_attention_is_a_row_of_decoders():
     found = only(results([(1.0,) * 5], label="nope", model="lstm"))
     assert (found.row, found.model) == ("lstm", "decoder")
+
+
+def test_of_text_the_last_token_counts_and_in_encoders_all_beyond_training():
+    """The last token of an encoder has nothing behind it, and so needs no sense of direction."""
+    trial = made.trial("rope", OFFSET, 0, dict.fromkeys(SIZES, 1.0))
+    for counts in (*trial["evaluations"].values(), *trial["validation"].values()):
+        counts |= {"beyond": 400, "beyond_scored": 1000}
+    one_of_each = (made.record("rope", "rotary", OFFSET, [trial], SIZES, model=model) for model in atlas.MODELS)
+    cells = atlas_cells.atlas_cells(made.results("atlas", one_of_each))
+    assert {cell.model: (cell.once, cell.twice) for cell in cells} == {"decoder": (1.0, 1.0), "encoder": (0.4, 0.4)}
 
 
 def test_diverged_and_failed_trials_are_counted():

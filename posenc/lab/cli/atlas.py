@@ -23,8 +23,9 @@ from posenc.lab.store import disk
 
 LEGEND = (
     "Three numbers: the median share right at L, 2 L and 4 L, where L is the longest size trained on; of text the last"
-    " token, of recall and copies every answer. Then how far it holds, with 0.9 or more at every size, unless the sizes"
-    " trained on were not learned. Floor: the best guess at 2 L. Difference: from the first, at 2 L."
+    " token, in encoders all beyond training, of recall and copies every answer. Then how far it holds, with 0.9 or"
+    " more at every size, unless the sizes trained on were not learned. Floor: the best guess at 2 L. Difference: from"
+    " the first, at 2 L."
 )
 
 

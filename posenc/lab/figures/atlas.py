@@ -32,14 +32,15 @@ ABOUT = (
     " 0.9 at every size. Colour: that share at 2 L, from the highest floor (white) to 1 (blue). Grey: less than 0.9 at"
     " a size trained on, where the least median is the number: not learned, or of a star not kept. Star: the models are"
     " RoPE's, evaluated under this scheme. Hatched: not defined there, or a row of encoders alone. Dot: rates that tie"
-    f" in validation differ by {APART:g} or more beyond L. Of text the last token counts, of recall and copies every"
-    " answer."
+    f" in validation differ by {APART:g} or more beyond L. Of text the last token counts, in encoders all"
+    " beyond training, of recall and copies every answer."
 )
 
 
 def atlas_drawing(results: Results) -> Drawing:
     """The table of the cells that results have, which are its numbers, with how many runs are behind them."""
-    cells, table_cells = atlas_cells(results), statistics.cells(on_probes(results))
+    cells = atlas_cells(results)
+    table_cells = [cell for of_model in on_probes(results) for cell in statistics.cells(of_model)]
     runs = f"n = {numbers(cell.n for cell in table_cells)} runs of each scheme and probe, at the rates that tie."
     return Drawing(atlas_table(cells), f"{ABOUT}\n{runs} {counts(table_cells)}", [vars(cell) for cell in cells])
 

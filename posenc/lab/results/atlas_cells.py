@@ -11,18 +11,18 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from posenc.lab.results import statistics
 from posenc.lab.results.floors import highest
 from posenc.lab.results.rate_gaps import by_rate
-from posenc.lab.results.results import Results
+from posenc.lab.results.results import Results, grouped
 from posenc.lab.results.statistics import TableCell, furthest, summary
 from posenc.lab.results.words import label_parts
 from posenc.lab.spec import atlas, committed
-from posenc.lab.store.schema import TaskRecord
+from posenc.lab.store.schema import GroupRecord, PlannedTrial, TaskRecord
 from posenc.language.echo import plural
 
 TIMES = (1, 2, 4)
@@ -87,24 +87,34 @@ _COUNTS = ("seeds", "rates", "diverged", "failed")
 
 def atlas_cells(results: Results) -> list[AtlasCell]:
     """The cells that these results have, probe after probe; tasks that are no probe are left out."""
-    shown = on_probes(results)
-    tasks = shown.tasks()
-    models = shown.models()
-    made = (
-        _cell(cell, tasks[cell.task], models[cell.task, cell.scheme])
-        for cell in statistics.cells(shown)
-        if (cell.task, cell.scheme) in models
-    )
+    made = [cell for of_model in on_probes(results) for cell in _cells(of_model)]
     order = [*atlas.PROBES]
     return sorted(made, key=lambda c: (order.index(c.probe), c.model, c.row))
 
 
-def on_probes(results: Results) -> Results:
-    """The results on tasks that are probes, each by its probe's metric."""
-    metrics = {PROBE_OF[task]: task for task in results.choices("task") if task in PROBE_OF}
-    return results.only(task=tuple(metrics.values())).shown(
-        {t: atlas.PROBES[name].metric for name, t in metrics.items()}
-    )
+def on_probes(results: Results) -> list[Results]:
+    """The results on tasks that are probes, those of each model by the metrics that its probes have."""
+    probes = {task: atlas.PROBES[PROBE_OF[task]] for task in results.choices("task") if task in PROBE_OF}
+    chosen = results.only(task=tuple(probes))
+    models = grouped((_model(record), record) for record in chosen.records)
+    return [
+        replace(
+            chosen, records=tuple(records), unfinished=tuple(u for u in chosen.unfinished if _model(u) == model)
+        ).shown({task: probe.metric_in(model) for task, probe in probes.items()})
+        for model, records in models.items()
+    ]
+
+
+def _model(record: GroupRecord | PlannedTrial) -> str:
+    """Whether it is of an encoder; recurrent models stand beside decoders."""
+    return "encoder" if str(record.run["model"]).partition("(")[0] == "encoder" else "decoder"
+
+
+def _cells(results: Results) -> Iterator[AtlasCell]:
+    tasks, models = results.tasks(), results.models()
+    for cell in statistics.cells(results):
+        if (key := (cell.task, cell.scheme)) in models:
+            yield _cell(cell, tasks[cell.task], models[key])
 
 
 def placed(label: str, model: str) -> tuple[str, str]:

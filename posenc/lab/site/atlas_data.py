@@ -31,7 +31,7 @@ def records(folder: Path) -> list[Path]:
 
 def atlas_data(paths: Iterable[Path]) -> dict[str, list[dict[str, Any]]]:
     """The lines of the heat map, and accuracy by place where the records counted it."""
-    each = [on_probes(load(path)) for path in paths]
+    each = [results for path in paths for results in on_probes(load(path))]
     lines = [line for results in each for line in _lines(results)]
     places = [line for results in each for line in _places(results)]
     return {"cells": lines, "places": places}

@@ -31,10 +31,17 @@ class Probe(NamedTuple):
     steps: int = PLAN.steps
     metric: str = "last"
     """What tells how far a scheme comes: the last answer, or of a text or of keys in any order the share of them."""
+    in_encoders: str = "last"
+    """The same in encoders. Nothing stands behind their last token, which so needs no sense of direction: where each
+    token is answered, all those further out than any trained on count, and within L all."""
+
+    def metric_in(self, model: str) -> str:
+        """What tells how far a scheme comes in a model."""
+        return self.in_encoders if model == "encoder" else self.metric
 
 
 PROBES = {
-    "offset": Probe("token three places back", "token_k_back(k=3)", 4),
+    "offset": Probe("token three places back", "token_k_back(k=3)", 4, in_encoders="beyond"),
     "pointer": Probe("token up to four places back", "pointer_back(reach=4)", 8),
     "distance": Probe("distance of two marks", "distance(reach=8)", 9),
     "index": Probe("index of a mark, below eight", "index_of_token(indices=8)", 8),
