@@ -152,6 +152,50 @@ def _of_parity(cells, trained):
     yield from (cells[row].once for row in unlearned)
 
 
+def of_atlas_encoders(at):
+    """From the cells: the token back, on both sides alike and not, and the order of two marks."""
+    cells = {}
+    for cell in atlas_cells(at.results):
+        cells.setdefault(cell.probe, {})[cell.row] = cell
+    trained = {probe: [c for row, c in of.items() if ", trained with" not in row] for probe, of in cells.items()}
+    assert {probe: (len(of), *_held(of, 1, 2, 4)) for probe, of in trained.items()} == {
+        "offset": (34, 23, 13, 10),
+        "order": (34, 29, 12, 7),
+    }
+    back, order = cells["offset"], cells["order"]
+    alike = ("alibi", "alibi(factor=64.0)", "kerple", "kerple + dape", "sandwich", "fire")
+    sided = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
+    signed = ("log_cpb", "convit(axes=1)", "shaw", "music_transformer", "deberta(reach=16)", "transformer_xl")
+    others = ("pope", "rope @ random_sorted(limit=128)", "nope", "repo", "tapa")
+    unlearned = {cell.row for cell in trained["offset"] if not cell.learned}
+    assert unlearned == {*alike, *others} and round(back["nope"].trained, 2) == round(back["repo"].trained, 2)
+    assert {cell.row for cell in trained["offset"] if (cell.reach or 0) >= 4} - {"liere(axes=1)"} == {
+        *(*sided, *signed, "rope(base=10.0)")
+    }
+    yield "0.9"
+    yield from (back[row].trained for row in alike)
+    yield min(back[row].four for row in sided)
+    yield min(back[row].four for row in (*signed, "rope(base=10.0)"))
+    yield from (back["rope"].twice, back["rope"].four, _best_at_input(trained["offset"]), back["rope"].floor)
+    yield from (back[row].trained for row in others[:2])
+    yield from (at.half("token_k_back(k=3)", row) for row in others[:2])
+    yield from (back["nope"].trained, back["tapa"].trained)
+    yield from (order[row].four for row in ("fire", "kerple", "sandwich", sided[1], others[1], "rope"))
+    yield from (order["longrope, trained with rope"].four, _best_at_input(trained["order"]), order["rope"].floor)
+    slow = ("tapa", "fope", "hope")
+    assert {cell.row for cell in trained["order"] if not cell.learned} == {"nope", "repo", *slow}
+    assert order["nope"].trained == order["repo"].trained
+    yield from (order[row].trained for row in ("nope", *slow))
+    yield from (at.half("before", row) for row in slow)
+
+
+def _best_at_input(cells):
+    """The most at 2 L of what is added to the input, none of which holds so far."""
+    absolute = [cell for cell in cells if cell.family == "absolute"]
+    assert len(absolute) == 6 and max(cell.reach for cell in absolute) < 2
+    return max(cell.twice for cell in absolute)
+
+
 def of_atlas_contrasts(at):
     """Of decoders the last token of an offset, since a mean hides where it stops; of encoders, whose last token sees
     one side, those beyond training."""

@@ -10,7 +10,7 @@ from posenc.lab import metrics
 from posenc.lab.results import losses
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.spec.experiment_file import executed, from_file
-from tests.atlas_numbers import of_atlas, of_atlas_contrasts, of_atlas_longer
+from tests.atlas_numbers import of_atlas, of_atlas_contrasts, of_atlas_encoders, of_atlas_longer
 from tests.hits import FOLDER
 
 
@@ -361,6 +361,7 @@ OTHERS = (
     of_addition,
     of_atlas,
     of_atlas_contrasts,
+    of_atlas_encoders,
     of_atlas_longer,
     of_base,
     of_base_content,

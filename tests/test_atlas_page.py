@@ -56,18 +56,23 @@ def test_the_cells_that_come_with_posenc_are_those_of_the_records():
 
 def test_what_the_front_page_says_of_the_atlas():
     readme = " ".join((Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8").split())
-    assert "(experiments/figures/atlas.svg)" in readme
-    rows = {}
+    assert "(experiments/figures/atlas_both.svg)" in readme
+    rows = {model: {} for model in atlas.MODELS}
     for recorded in atlas_cells.recorded_cells():
-        if recorded.model == "decoder" and ", trained with" not in recorded.row:
-            rows.setdefault(recorded.probe, {})[recorded.row] = recorded.reach or 0
-    assert {len(of) for of in rows.values()} == {46} and len(rows) == 10 and "on the same ten probes" in readme
+        if ", trained with" not in recorded.row:
+            rows[recorded.model].setdefault(recorded.probe, {})[recorded.row] = recorded.reach or 0
+    encoders, rows = rows["encoder"], rows["decoder"]
+    assert {len(of) for of in rows.values()} == {46} and (len(rows), len(encoders)) == (10, 2)
+    assert "ten in decoders and so far two in encoders" in readme
     held = {(probe, n): {row for row, reach in of.items() if reach >= n} for probe, of in rows.items() for n in (2, 4)}
     counts = re.search(
-        r"46 rows .* (\d+) hold the token three places back to 4 L and (\d+) the index .* (\w+) hold both", readme
+        r"46 rows .*? (\d+) hold the token three places back to 4 L and (\d+) the index .* (\w+) hold both", readme
     )
     both = held["offset", 4] & held["index", 4]
     assert counts.groups() == (str(len(held["offset", 4])), str(len(held["index", 4])), "three") and len(both) == 3
     falling = {"convit(axes=1)", "grape_a", "kerple", "kerple + dape", "kerple + dape_v2", "sandwich"}
     assert held["copy", 2] == falling and "Copies are held to 2 L by six" in readme
     assert held["parity", 2] == {"path", "lstm", "gru"} and "and parity by PaTH, LSTM and GRU" in readme
+    alike = {"alibi", "alibi(factor=64.0)", "kerple", "kerple + dape", "sandwich", "fire"}
+    assert not any(encoders["offset"][row] for row in alike)
+    assert "penalties that are alike on both sides (ALiBi, KERPLE, Sandwich, FIRE) do not learn the token" in readme

@@ -203,6 +203,7 @@ TABLES = {
     "aliases": ("docs/rope-aliases.md", alias_stretches),
     "bases": ("docs/rope-aliases.md", bases),
     "needs": ("docs/which-scheme.md", atlas_page.needs),
+    "needs_of_encoders": ("docs/which-scheme.md", lambda: atlas_page.needs("encoder")),
     "longer": ("docs/which-scheme.md", atlas_page.longer),
     "read": ("docs/huggingface.md", huggingface.read),
     "refused": ("docs/huggingface.md", huggingface.refused),
