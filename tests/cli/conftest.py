@@ -47,8 +47,9 @@ def runs(posenc):
 
 @pytest.fixture
 def left(tmp_path):
-    """Every file that a command left behind, `left()`."""
-    return lambda: sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
+    """Every file that a command left behind, `left()`, but for the bytecode of modules that it imported."""
+    files = lambda: (p for p in tmp_path.rglob("*") if p.is_file() and p.parent.name != "__pycache__")  # noqa: E731
+    return lambda: sorted(str(p.relative_to(tmp_path)) for p in files())
 
 
 @pytest.fixture
