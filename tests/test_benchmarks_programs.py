@@ -12,6 +12,7 @@ def test_schemes_and_tasks_add_up_where_pairs_would_multiply():
     assert parts.ratio(12) == pytest.approx((12 * 6 + 15) / (12 * 150))
 
 
+@pytest.mark.ci
 def test_a_further_task_adds_none_of_the_programs_of_a_scheme():
     first = benchmark.compiled([benchmark.cell("nope", "even_pairs", **TINY)])
     second = benchmark.compiled([benchmark.cell("nope", "parity_check", **TINY)])

@@ -57,6 +57,7 @@ def test_the_scan_over_periods_is_the_loop_over_layers(scheme, norm):
     np.testing.assert_allclose(whole(model, tokens()), by_hand(model, tokens()), atol=2e-5)
 
 
+@pytest.mark.ci
 def test_the_gradient_of_many_tokens_makes_layers_anew_in_less_memory(monkeypatch):
     model, t = build("[rope, alibi]", dropout=0.1), tokens(rows=16, length=256)
 

@@ -101,6 +101,7 @@ def test_latex_leaves_out_what_does_not_fit_and_says_so():
     assert broken.count("[") == 4 and "lr and 90% to are left out" in broken
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("brackets", [None, True, False])
 @pytest.mark.parametrize("name", ["first_look", "ruoss_small", "recall"])
 def test_latex_is_no_wider_than_a_column_in_computer_modern(name, brackets):
