@@ -108,7 +108,7 @@ def test_a_window_or_a_place_that_a_text_has_not_is_refused():
         task.losses(rows, 0)
     with pytest.raises(ValueError, match=r"Places 8 to 8 are not all in a text of 8; take 0 to 7\."):
         task.losses(rows, places=[8])
-    with pytest.raises(NotImplementedError, match="best loss of 'copy' is not known"):
+    with pytest.raises(ValueError, match="best loss of 'copy' is not known"):
         tasks.parse("copy").losses(rows)
 
 

@@ -277,8 +277,9 @@ class Task(ABC):
         self, texts: Int[np.ndarray, "rows T+1"], window: int | None = None, places: Sequence[int] | None = None
     ) -> Float[np.ndarray, "rows places"]:
         """The least expected loss at places of texts, in nats, of a reader of the last `window` tokens, or of all: only
-        of a task with a `unigram`. The target at place i is token i + 1. Plain numpy, no code of `make`."""
-        raise NotImplementedError(f"The best loss of {self.name!r} is not known.")
+        of a task with a `unigram`, else `ValueError`. The target at place i is token i + 1. Plain numpy, no code of
+        `make`."""
+        raise ValueError(f"The best loss of {self.name!r} is not known.")
 
     def tokenise(self, text: str) -> list[int]:
         """The tokens that a text names, each as `word` writes it, with spaces between. Raises `ValueError`."""
