@@ -32,7 +32,7 @@ def parse(text: str) -> Any:
 
 
 def scheme_of(scheme: Any) -> Any:
-    """The scheme that a text names; what is no text stays as it is."""
+    """The scheme that a text names; what is not a text stays as it is."""
     return parse(scheme) if isinstance(scheme, str) else scheme
 
 

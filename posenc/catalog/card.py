@@ -105,7 +105,7 @@ def settings_fact(values: dict[str, Any]) -> Fact:
 
 
 def uncited(name: str) -> str:
-    """What stands in BibTeX for a source that is no publication."""
+    """What stands in BibTeX for a source that is not a publication."""
     return f"% {name}: its source names no publication to cite."
 
 

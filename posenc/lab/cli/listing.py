@@ -23,7 +23,7 @@ from posenc.lab.spec.suites import named
 
 KINDS = "{schemes,tasks,suites,models,experiments,presets,coordinates,stems}"
 UNREADABLE = "cannot be read"
-"""In the place of the claim of a file that is no Python."""
+"""In the place of the claim of a file that is not Python."""
 
 
 @dataclass(frozen=True)

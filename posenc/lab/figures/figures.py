@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALIKE = 0.05
-"""Lines are alike at a size where their medians are no further apart."""
+"""Lines are alike at a size where their medians are not further apart."""
 
 
 def length(

@@ -47,7 +47,7 @@ def differences(trained: PyTree, other: PyTree) -> tuple[str, ...]:
     """In what the parameters of a model under another scheme differ from those trained: "needs t5 (shared) too". Empty
     where each has one counterpart of its shape and type, in a part of the same class; the settings may differ.
 
-    Models may be abstract. Those that are no Transformers are compared by the paths to their parameters.
+    Models may be abstract. Others than Transformers are compared by the paths to their parameters.
     """
     theirs, ours = _shapes(trained), _shapes(other)
     used, anew, reshaped = set(), [], []
@@ -128,8 +128,8 @@ def _class(scheme: Any) -> str:
 def _names(model: PyTree, called: Callable[[Any], str] = spec) -> list[list[list[tuple]]]:
     """For each leaf and scan step, names of the parameter that depend neither on the period nor on other schemes.
 
-    A parameter that layers share has several names: one for each layer that uses it, then one for "any". Models that
-    are no Transformers have one name for each, its path.
+    A parameter that layers share has several names: one for each layer that uses it, then one for "any". Models
+    other than Transformers have one name for each, its path.
     """
     paths = [[step_name(key) for key in path] for path, _ in jax.tree_util.tree_leaves_with_path(model)]
     if not isinstance(model, Transformer):

@@ -86,7 +86,7 @@ _COUNTS = ("seeds", "rates", "diverged", "failed")
 
 
 def atlas_cells(results: Results) -> list[AtlasCell]:
-    """The cells that these results have, probe after probe; tasks that are no probe are left out."""
+    """The cells that these results have, probe after probe; other tasks than probes are left out."""
     made = [cell for of_model in on_probes(results) for cell in _cells(of_model)]
     order = [*atlas.PROBES]
     return sorted(made, key=lambda c: (order.index(c.probe), c.model, c.row))

@@ -1,6 +1,6 @@
 """An order held against our runs: the differences of pairs of one seed in scores, largest rates, or steps to learn.
 
-What is compared of two scores is what each has above its own highest floor, so that one below its floor is no worse
+What is compared of two scores is what each has above its own highest floor, so that one below its floor is not worse
 than one at it. No jax.
 """
 

@@ -204,7 +204,7 @@ def check_seen(seen: str | None, origin: str, claim: str) -> None:
             raise ValueError(f"The claim of {claim} is ours and was seen nowhere; leave seen={seen!r}.")
         return
     if seen not in SEEN:
-        where = "does not say where it was seen" if seen is None else f"was seen in {echoed(seen)}, which is no place"
+        where = "does not say where it was seen" if seen is None else f"was seen in {echoed(seen)}"
         raise ValueError(f"The claim of {claim} {where}; give seen={' or '.join(map(repr, SEEN))}.")
 
 

@@ -4,7 +4,7 @@
                      an order: the whole interval of paired differences lies above the tolerance
     differs          a number: it does not; an order: the whole interval lies below minus the tolerance
     open             our runs do not decide it: what is behind has not learned the sizes trained on;
-                     a number that is no guess, met by runs at a floor; an order of fewer than six pairs, or whose
+                     a number that no guess meets, met by runs at a floor; an order of fewer than six pairs, or whose
                      interval holds neither, or both of whose schemes are at the ceiling; a number that our band meets
                      only because it is wide; a number that fewer than three runs meet, or fewer than six reject
     both at a floor  a guess meets the published number, and ours is at our floor, where another scheme is clear of it

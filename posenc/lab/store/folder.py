@@ -225,7 +225,7 @@ def leftovers(folder: Path) -> list[Leftover]:
 
 
 def remove(found: list[Leftover]) -> None:
-    """Remove them; one that has gone meanwhile is no error."""
+    """Remove them; one that has gone meanwhile is not an error."""
     for path, *_ in found:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
