@@ -7,10 +7,7 @@ from posenc.lab.results.atlas_cells import atlas_cells
 
 def of_atlas(at):
     """From the cells, as the figure and the tables have them."""
-    cells = {}
-    for cell in atlas_cells(at.results):
-        cells.setdefault(cell.probe, {})[cell.row] = cell
-    trained = {probe: [c for row, c in of.items() if ", trained with" not in row] for probe, of in cells.items()}
+    cells, trained = _by_probe(at)
     assert {probe: (len(of), *_held(of, 1, 2, 4)) for probe, of in trained.items()} == {
         "offset": (46, 39, 25, 20),
         "pointer": (46, 29, 15, 13),
@@ -47,6 +44,14 @@ def of_atlas(at):
     apart = sorted((cell.rates_apart, cell.row, probe) for probe, of in trained.items() for cell in of)
     assert sum(rates >= 0.2 for rates, _, _ in apart) == 51 and apart[-1][1:] == ("grape_m", "offset")
     yield from ("0.2", apart[-1][0])
+
+
+def _by_probe(at):
+    """Probe to its cells by row, and to those of rows that were trained."""
+    cells = {}
+    for cell in atlas_cells(at.results):
+        cells.setdefault(cell.probe, {})[cell.row] = cell
+    return cells, {probe: [c for row, c in of.items() if ", trained with" not in row] for probe, of in cells.items()}
 
 
 def _held(cells, *times):
@@ -154,10 +159,7 @@ def _of_parity(cells, trained):
 
 def of_atlas_encoders(at):
     """From the cells: the token back, on both sides alike and not, and the order of two marks."""
-    cells = {}
-    for cell in atlas_cells(at.results):
-        cells.setdefault(cell.probe, {})[cell.row] = cell
-    trained = {probe: [c for row, c in of.items() if ", trained with" not in row] for probe, of in cells.items()}
+    cells, trained = _by_probe(at)
     assert {probe: (len(of), *_held(of, 1, 2, 4)) for probe, of in trained.items()} == {
         "offset": (34, 23, 13, 10),
         "order": (34, 29, 12, 7),

@@ -1,5 +1,7 @@
 """The tables of docs/which-scheme.md, from the table of the atlas; tests/test_docs.py writes and checks them."""
 
+from functools import partial
+
 from posenc.lab.results.atlas_cells import recorded_cells
 from posenc.lab.spec import atlas
 
@@ -52,3 +54,7 @@ def longer(cells=None):
 
 def _rows(rows):
     return ", ".join(f"`{row}`" for row in sorted(rows)) or "none"
+
+
+TABLES = {"needs": needs, "needs_of_encoders": partial(needs, "encoder"), "longer": longer}
+"""The name of a table in the page to its rows."""

@@ -202,9 +202,7 @@ TABLES = {
     "places": ("docs/rope-aliases.md", places),
     "aliases": ("docs/rope-aliases.md", alias_stretches),
     "bases": ("docs/rope-aliases.md", bases),
-    "needs": ("docs/which-scheme.md", atlas_page.needs),
-    "needs_of_encoders": ("docs/which-scheme.md", lambda: atlas_page.needs("encoder")),
-    "longer": ("docs/which-scheme.md", atlas_page.longer),
+    **{name: ("docs/which-scheme.md", rows) for name, rows in atlas_page.TABLES.items()},
     "read": ("docs/huggingface.md", huggingface.read),
     "refused": ("docs/huggingface.md", huggingface.refused),
 }

@@ -97,8 +97,8 @@ WITHOUT = frozenset({*AFTER_TRAINING, *EQUAL, *IN_THE_PLANE})
 def rows(model: str) -> tuple[str, ...]:
     """The schemes that are trained in a model, as texts; a new scheme of the registry is one of them."""
     names = [name for name in declarations("schemes") if name not in WITHOUT]
-    texts = [*(CONSTANTS.get(name, name) for name in names), *BESIDE, *(ENCODERS if model == "encoder" else ())]
-    return tuple(text for text in texts if model == "decoder" or not causal_only(text))
+    texts = (*(CONSTANTS.get(name, name) for name in names), *BESIDE, *ENCODERS)
+    return tuple(text for text in texts if has_row(text, model))
 
 
 def has_row(text: str, model: str) -> bool:
