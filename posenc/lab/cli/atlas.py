@@ -106,7 +106,7 @@ class Atlas:
         self, rows: Sequence[str], names: Sequence[str], control: str, lacking: Collection[str]
     ) -> tuple[int, list[AtlasCell]]:
         """Train what the probes ask of some rows, and the control on those of them that it is lacking; the exit code,
-        and the cells that the run folder then has."""
+        and the model's cells that the run folder then has."""
         from posenc.lab.cli.train import TrainOptions, carry_out
         from posenc.lab.results.results import load
 
@@ -122,7 +122,8 @@ class Atlas:
                 codes.append(carry_out(Experiment(name, tuple(runs), plan), options, table=False))
         if not codes:
             return USAGE, []
-        return max(codes), [] if self.dry_run else atlas_cells(load(disk.root() / name))
+        cells = [] if self.dry_run else atlas_cells(load(disk.root() / name))
+        return max(codes), [cell for cell in cells if cell.model == self.model]
 
     def _show(self, rows: Sequence[str], names: Sequence[str], cells: Mapping[tuple[str, str], AtlasCell]) -> None:
         shown = [cells[row, name] for name in names for row in rows if (row, name) in cells]
