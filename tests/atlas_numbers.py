@@ -158,43 +158,104 @@ def _of_parity(cells, trained):
 
 
 def of_atlas_encoders(at):
-    """From the cells: the token back, on both sides alike and not, and the order of two marks."""
+    """From the cells, probe by probe."""
     cells, trained = _by_probe(at)
     assert {probe: (len(of), *_held(of, 1, 2, 4)) for probe, of in trained.items()} == {
         "offset": (34, 23, 13, 10),
         "order": (34, 29, 12, 7),
+        "pointer": (34, 26, 13, 12),
+        "count": (34, 31, 4, 0),
+        "parity": (34, 26, 0, 0),
     }
-    back, order = cells["offset"], cells["order"]
+    yield from _offset_of_encoders(at, cells["offset"], trained["offset"])
+    yield from _order_of_encoders(at, cells["order"], trained["order"])
+    yield from _pointer_of_encoders(at, cells["pointer"], trained["pointer"])
+    yield from _count_of_encoders(at, cells["count"], trained["count"])
+    yield from _parity_of_encoders(at, cells["parity"], trained["parity"])
+
+
+SIDED = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
+SIGNED = ("log_cpb", "convit(axes=1)", "shaw", "music_transformer", "deberta(reach=16)", "transformer_xl")
+RANDOM = "rope @ random_sorted(limit=128)"
+
+
+def _offset_of_encoders(at, cells, trained):
+    """The token back: alike on both sides and not, RoPE, slow learning."""
     alike = ("alibi", "alibi(factor=64.0)", "kerple", "kerple + dape", "sandwich", "fire")
-    sided = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
-    signed = ("log_cpb", "convit(axes=1)", "shaw", "music_transformer", "deberta(reach=16)", "transformer_xl")
-    others = ("pope", "rope @ random_sorted(limit=128)", "nope", "repo", "tapa")
-    unlearned = {cell.row for cell in trained["offset"] if not cell.learned}
-    assert unlearned == {*alike, *others} and round(back["nope"].trained, 2) == round(back["repo"].trained, 2)
-    assert {cell.row for cell in trained["offset"] if (cell.reach or 0) >= 4} - {"liere(axes=1)"} == {
-        *(*sided, *signed, "rope(base=10.0)")
-    }
+    others = ("pope", RANDOM, "nope", "repo", "tapa")
+    assert {cell.row for cell in trained if not cell.learned} == {*alike, *others}
+    assert round(cells["nope"].trained, 2) == round(cells["repo"].trained, 2)
+    assert _held_to(trained, 4) - {"liere(axes=1)"} == {*SIDED, *SIGNED, "rope(base=10.0)"}
     yield "0.9"
-    yield from (back[row].trained for row in alike)
-    yield min(back[row].four for row in sided)
-    yield min(back[row].four for row in (*signed, "rope(base=10.0)"))
-    yield from (back["rope"].twice, back["rope"].four, _best_at_input(trained["offset"]), back["rope"].floor)
-    yield from (back[row].trained for row in others[:2])
+    yield from (cells[row].trained for row in alike)
+    yield min(cells[row].four for row in SIDED)
+    yield min(cells[row].four for row in (*SIGNED, "rope(base=10.0)"))
+    yield from (cells["rope"].twice, cells["rope"].four, _best_at_input(trained), cells["rope"].floor)
+    yield from (cells[row].trained for row in others[:2])
     yield from (at.half("token_k_back(k=3)", row) for row in others[:2])
-    yield from (back["nope"].trained, back["tapa"].trained)
-    yield from (order[row].four for row in ("fire", "kerple", "sandwich", sided[1], others[1], "rope"))
-    yield from (order["longrope, trained with rope"].four, _best_at_input(trained["order"]), order["rope"].floor)
+    yield from (cells["nope"].trained, cells["tapa"].trained)
+
+
+def _order_of_encoders(at, cells, trained):
+    """Of two marks: what prefers the nearest, RoPE, what guesses, slow learning."""
     slow = ("tapa", "fope", "hope")
-    assert {cell.row for cell in trained["order"] if not cell.learned} == {"nope", "repo", *slow}
-    assert order["nope"].trained == order["repo"].trained
-    yield from (order[row].trained for row in ("nope", *slow))
+    assert {cell.row for cell in trained if not cell.learned} == {"nope", "repo", *slow}
+    assert cells["nope"].trained == cells["repo"].trained
+    yield from (cells[row].four for row in ("fire", "kerple", "sandwich", SIDED[1], RANDOM, "rope"))
+    yield from (cells["longrope, trained with rope"].four, _best_at_input(trained), cells["rope"].floor)
+    yield from (cells[row].trained for row in ("nope", *slow))
     yield from (at.half("before", row) for row in slow)
+
+
+def _pointer_of_encoders(at, cells, trained):
+    """Penalties alike on both sides, which the token back refuses; RoPE; those that do not learn it."""
+    alike = ("alibi(factor=64.0)", "kerple", "kerple + dape", "sandwich")
+    assert _held_to(trained, 4) == {*alike, *SIDED, *SIGNED}
+    assert round(cells["kerple"].four, 2) == round(cells["kerple + dape"].four, 2)
+    yield from (cells[row].four for row in (alike[0], "kerple", "sandwich", "liere(axes=1)", "rope(base=10.0)"))
+    yield from (cells["rope"].twice, cells["rope"].floor, _best_at_input(trained))
+    unlearned = ("alibi", "complex_order", "t5(buckets=16, reach=16)", RANDOM, "binary", "tapa", "nope", "repo")
+    assert {cell.row for cell in trained if not cell.learned} == {*unlearned}
+    yield from (cells[row].trained for row in unlearned)
+    yield _least_fall(at, "pointer_back(reach=4)", unlearned[:-2], steady=unlearned[-2:])
+
+
+def _count_of_encoders(at, cells, trained):
+    """Those that hold it to 2 L, the best at 4 L, RoPE and learned vectors, those that do not learn it."""
+    held = ("hope", "nope", "repo", "fope")
+    assert _held_to(trained, 2) == {*held}
+    yield from (cells[row].twice for row in held)
+    yield from (max(cell.four for cell in trained), cells["kerple"].twice, cells["rope"].twice, cells["learned"].twice)
+    unlearned = ("sandwich", "convit(axes=1)", SIDED[1])
+    assert {cell.row for cell in trained if not cell.learned} == {*unlearned}
+    yield from (cells[row].trained for row in unlearned)
+    yield _least_fall(at, "count_symbol", unlearned)
+
+
+def _parity_of_encoders(at, cells, trained):
+    """The best at 2 L beside a guess, and the best and the least of those that do not learn it."""
+    yield from (max(cell.twice for cell in trained), cells["rope"].floor)
+    unlearned = sorted((cell for cell in trained if not cell.learned), key=lambda cell: cell.trained)
+    assert (unlearned[0].row, unlearned[-1].row) == ("binary", "t5(buckets=16, reach=16)")
+    yield from (unlearned[-1].trained, unlearned[0].trained)
+    yield _least_fall(at, "parity_check", [cell.row for cell in unlearned])
+
+
+def _least_fall(at, task, rows, steady=()):
+    """By how many percent the losses of rows still fell at least, while those of others no longer did."""
+    assert {row for row in (*rows, *steady) if (task, row) in at.halves} == {*rows}
+    return min((at.half(task, row) for row in rows), key=int)
+
+
+def _held_to(cells, times):
+    """Rows that hold 0.9 so many times as far as they were trained."""
+    return {cell.row for cell in cells if (cell.reach or 0) >= times}
 
 
 def _best_at_input(cells):
     """The most at 2 L of what is added to the input, none of which holds so far."""
     absolute = [cell for cell in cells if cell.family == "absolute"]
-    assert len(absolute) == 6 and max(cell.reach for cell in absolute) < 2
+    assert len(absolute) == 6 and max(cell.reach or 0 for cell in absolute) < 2
     return max(cell.twice for cell in absolute)
 
 
