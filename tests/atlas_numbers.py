@@ -164,12 +164,14 @@ def of_atlas_encoders(at):
         "offset": (34, 23, 13, 10),
         "order": (34, 29, 12, 7),
         "pointer": (34, 26, 13, 12),
+        "look-up": (34, 12, 2, 2),
         "count": (34, 31, 4, 0),
         "parity": (34, 26, 0, 0),
     }
     yield from _offset_of_encoders(at, cells["offset"], trained["offset"])
     yield from _order_of_encoders(at, cells["order"], trained["order"])
     yield from _pointer_of_encoders(at, cells["pointer"], trained["pointer"])
+    yield from _look_up_of_encoders(at, cells["look-up"], trained["look-up"])
     yield from _count_of_encoders(at, cells["count"], trained["count"])
     yield from _parity_of_encoders(at, cells["parity"], trained["parity"])
 
@@ -218,6 +220,22 @@ def _pointer_of_encoders(at, cells, trained):
     assert {cell.row for cell in trained if not cell.learned} == {*unlearned}
     yield from (cells[row].trained for row in unlearned)
     yield _least_fall(at, "pointer_back(reach=4)", unlearned[:-2], steady=unlearned[-2:])
+
+
+def _look_up_of_encoders(at, cells, trained):
+    """Those that hold it to 4 L, the next at 2 L, RoPE, those that do not learn it, of which five no longer fall."""
+    held, steady = ("learned", "fourier"), ("nope", "repo", "fope", "hope", "tupe")
+    assert _held_to(trained, 2) == _held_to(trained, 4) == {*held}
+    yield from (cells[row].four for row in held)
+    others = sorted((cell for cell in trained if cell.row not in held), key=lambda cell: -cell.twice)[:3]
+    assert [cell.row for cell in others] == ["sinusoidal", "complex_order", "shaw"]
+    yield from (*(cell.twice for cell in others), cells["rope"].twice, cells["rope"].floor)
+    unlearned = sorted((cell for cell in trained if not cell.learned), key=lambda cell: -cell.trained)
+    assert [cell.row for cell in unlearned[:2]] == ["binary", RANDOM]
+    assert len({round(cells[row].trained, 2) for row in steady[:4]}) == 1
+    yield from (*(cell.trained for cell in unlearned[:2]), cells["nope"].trained, cells["tupe"].trained)
+    falling = [cell.row for cell in unlearned if cell.row not in steady]
+    yield _least_fall(at, "token_at_index(indices=4)", falling, steady)
 
 
 def _count_of_encoders(at, cells, trained):

@@ -206,7 +206,7 @@ def test_an_experiment_is_described_by_its_file(posenc, tmp_path):
 
 
 def test_schemes_and_tasks_name_the_experiments_that_ran_them(posenc):
-    assert "\n  experiments  atlas, averaging\n" in posenc("describe", "count_symbol").out
+    assert "\n  experiments  atlas, atlas_encoders, averaging\n" in posenc("describe", "count_symbol").out
     assert "\n  experiments  atlas, invariance" in posenc("describe", "xpos").out
     assert "\n  experiments  in no committed record" in posenc("describe", "rope_2d").out
     assert "\n  experiments  atlas, atlas_contrasts, flipflop\n" in posenc("describe", "flip_flop").out

@@ -110,7 +110,7 @@ def test_an_experiment_of_this_folder_is_answered_from_too(posenc, own):
     block = next(part for part in said.out.split("\n\n") if "(ours;" in part).splitlines()
     assert block[0] == "count_symbol, decoder, trained on 4 to 16, at 32 (ours; n = 3; floor 0.20)"
     assert block[1] == "  0.50 rope; 0.00 shaw" and block[2] == "  not learned: alibi 0.80"
-    assert "Fewer than 6 runs, which order no two schemes: atlas, ours." in said.out
+    assert "Fewer than 6 runs, which order no two schemes: atlas, atlas_encoders, ours." in said.out
     assert max(map(len, said.out.splitlines())) <= 100, "COLUMNS is 100"
 
 
