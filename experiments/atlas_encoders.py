@@ -11,9 +11,8 @@ Command: posenc sweep experiments/atlas_encoders.py --only scheme=rope --keep, t
 experiments/atlas_encoders.py, then python experiments/atlas.py atlas_encoders atlas_encoders, which evaluates RoPE's
 models under the schemes that change it after training
 Variation: posenc sweep experiments/atlas_encoders.py --only task=before scheme=rope,t5 --set length=32 --name longer
-Result: Not run yet: distance, index_of_token. Medians of two seeds; L is the longest size trained on,
-16, of parity 8. Behind the last token of an encoder nothing stands, so that where each token is answered all beyond
-training count.
+Result: Not run yet: distance, index_of_token. Medians of two seeds; L is the longest size trained on, 16, of parity 8.
+Behind the last token of an encoder nothing stands, so that where each token is answered all beyond training count.
 The token back is learned by 23 of 34 rows; 13 hold 0.9 to 2 L, and 10 to 4 L. Penalties and kernels that are the same
 on both sides do not learn it: ALiBi has 0.23 at a size trained on, with steeper slopes 0.59, KERPLE 0.43, with DAPE
 0.64, Sandwich 0.60 and FIRE 0.68. ALiBi with the past half as steep, or with a half of the heads for each side, holds
@@ -31,7 +30,7 @@ The pointer is learned by 26; 13 hold it to 2 L, and 12 to 4 L: ALiBi with steep
 0.98, Sandwich 0.96, and those that hold the token back, but LieRE, 0.61, and RoPE with a base of 10, 0.83. RoPE has
 0.50 at 2 L, where the token most frequent in a row has 0.16 and what is added to the input 0.09 at best. ALiBi has 0.85
 at a size trained on, complex order 0.80, T5 0.69, RoPE at random places 0.55, binary 0.54, TAPA 0.29, no positions 0.19
-and RePo 0.18; but of the last two, the losses of these still fell by 15 % or more.
+and RePo 0.18; the losses of all but the last two still fell by 15 % or more.
 The look-up, of the token at one of the first four places, is learned by 12; learned vectors hold it to 4 L, 1.00, and
 so do Fourier features, 0.99, but none else to 2 L, where sinusoids have 0.64, complex order 0.60, Shaw 0.58 and RoPE
 0.09, below 0.16 for the token most frequent in a row. Of the others binary has most at a size trained on, 0.82, and

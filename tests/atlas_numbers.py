@@ -4,6 +4,10 @@ from statistics import median
 
 from posenc.lab.results.atlas_cells import atlas_cells
 
+SIDED = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
+SIGNED = ("log_cpb", "convit(axes=1)", "shaw", "music_transformer", "deberta(reach=16)", "transformer_xl")
+RANDOM = "rope @ random_sorted(limit=128)"
+
 
 def of_atlas(at):
     """From the cells, as the figure and the tables have them."""
@@ -55,7 +59,18 @@ def _by_probe(at):
 
 
 def _held(cells, *times):
-    return [sum((cell.reach or 0) >= least for cell in cells) for least in times]
+    """How many rows hold 0.9 so many times as far as they were trained."""
+    return [len(_held_to(cells, least)) for least in times]
+
+
+def _held_to(cells, times):
+    """Rows that hold 0.9 so many times as far as they were trained."""
+    return {cell.row for cell in cells if (cell.reach or 0) >= times}
+
+
+def _unlearned(cells):
+    """Rows that do not learn what they were trained on."""
+    return {cell.row for cell in cells if not cell.learned}
 
 
 def _of_offset(at, cells, trained):
@@ -96,9 +111,9 @@ def _of_look_up(cells):
 def _of_count(cells, trained):
     """Those that do not learn it, those that hold it to 2 L, the best at 4 L."""
     local = ("alibi(factor=64.0)", "sandwich", "convit(axes=1)")
-    assert {cell.row for cell in trained if not cell.learned} == {*local}
+    assert _unlearned(trained) == {*local}
     yield from (*(cells[row].once for row in local), cells["rope"].floor)
-    assert sum((cell.reach or 0) >= 2 and cell.row not in ("lstm", "gru") for cell in trained) == 10
+    assert len(_held_to(trained, 2) - {"lstm", "gru"}) == 10
     t5, broken = cells["t5(buckets=16, reach=16)"].twice, cells["stick_breaking"].twice
     assert round(t5, 2) == round(broken, 2)
     yield from (t5, cells["log_cpb"].twice, cells["nope"].twice, cells["rope"].twice)
@@ -110,11 +125,11 @@ def _of_count(cells, trained):
 def _of_memory(at, cells, trained):
     """Those that keep the bit to 4 L, those to 2 L, RoPE and learned vectors beside a guess, those that do not learn it
     and what their losses still fell by."""
-    far = ("alibi", "kerple", "stick_breaking", "rope @ random_sorted(limit=128)")
+    far = ("alibi", "kerple", "stick_breaking", RANDOM)
     near, unlearned = ("fire", "shaw", "cope"), ("nope", "repo", "t5(buckets=16, reach=16)", "tapa")
     assert all(cells[row].reach >= 4 for row in (*far, "sandwich", "fox", "path"))
     assert all(cells[row].reach == 2 for row in near)
-    assert {cell.row for cell in trained if not cell.learned} == {*unlearned}
+    assert _unlearned(trained) == {*unlearned}
     yield from (*(cells[row].four for row in far), *(cells[row].twice for row in (*near, "rope", "learned")))
     yield from (cells["rope"].floor, *(cells[row].once for row in unlearned))
     yield from (at.half("flip_flop", f"{row} (model=decoder)") for row in unlearned)
@@ -125,7 +140,7 @@ def _of_copies(cells, trained):
     assert [cell.row for cell in trained if not cell.learned] == ["tapa"]
     yield cells["tapa"].trained
     held = ("convit(axes=1)", "kerple + dape_v2", "sandwich", "grape_a", "kerple", "kerple + dape")
-    assert {cell.row for cell in trained if (cell.reach or 0) >= 2} == {*held}
+    assert _held_to(trained, 2) == {*held}
     assert round(cells["sandwich"].twice, 2) == round(cells["grape_a"].twice, 2)
     yield from (cells[row].twice for row in ("convit(axes=1)", "kerple + dape_v2", "sandwich", "kerple"))
     yield from (cells[row].twice for row in ("alibi", "nope", "learned", "rope"))
@@ -134,11 +149,11 @@ def _of_copies(cells, trained):
 
 def _of_copies_backwards(cells, trained):
     """Those that do not learn them, those that hold them to 2 L, others there."""
-    unlearned = ["nope", "repo", "rope @ random_sorted(limit=128)"]
-    assert {cell.row for cell in trained if not cell.learned} == {*unlearned, "tapa"}
+    unlearned = ["nope", "repo", RANDOM]
+    assert _unlearned(trained) == {*unlearned, "tapa"}
     assert len({round(cells[row].trained, 2) for row in unlearned}) == 1
     held = "path", "kerple + dape_v2"
-    assert {cell.row for cell in trained if (cell.reach or 0) >= 2} == {*held}
+    assert _held_to(trained, 2) == {*held}
     yield from (cells["nope"].trained, cells["tapa"].trained, cells["path"].twice, cells["path"].four)
     best = sorted((cell for cell in trained if cell.row not in (*held, "kerple + dape")), key=lambda cell: -cell.twice)
     assert [cell.row for cell in best[:3]] == ["convit(axes=1)", "fire", "sandwich"]
@@ -149,7 +164,7 @@ def _of_copies_backwards(cells, trained):
 def _of_parity(cells, trained):
     """RoPE, the best of those that guess, those that carry a state, three that do not learn it."""
     states = "path", "gru", "lstm"
-    assert {cell.row for cell in trained if (cell.reach or 0) >= 2} == {*states}
+    assert _held_to(trained, 2) == {*states}
     yield from (cells["rope"].once, max(cell.twice for cell in trained if cell.row not in states))
     yield from (*(cells[row].twice for row in states), cells["gru"].four, cells["path"].four)
     unlearned = "learned", "t5(buckets=16, reach=16)", "convit(axes=1)"
@@ -176,16 +191,11 @@ def of_atlas_encoders(at):
     yield from _parity_of_encoders(at, cells["parity"], trained["parity"])
 
 
-SIDED = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
-SIGNED = ("log_cpb", "convit(axes=1)", "shaw", "music_transformer", "deberta(reach=16)", "transformer_xl")
-RANDOM = "rope @ random_sorted(limit=128)"
-
-
 def _offset_of_encoders(at, cells, trained):
     """The token back: alike on both sides and not, RoPE, slow learning."""
     alike = ("alibi", "alibi(factor=64.0)", "kerple", "kerple + dape", "sandwich", "fire")
     others = ("pope", RANDOM, "nope", "repo", "tapa")
-    assert {cell.row for cell in trained if not cell.learned} == {*alike, *others}
+    assert _unlearned(trained) == {*alike, *others}
     assert round(cells["nope"].trained, 2) == round(cells["repo"].trained, 2)
     assert _held_to(trained, 4) - {"liere(axes=1)"} == {*SIDED, *SIGNED, "rope(base=10.0)"}
     yield "0.9"
@@ -201,7 +211,7 @@ def _offset_of_encoders(at, cells, trained):
 def _order_of_encoders(at, cells, trained):
     """Of two marks: what prefers the nearest, RoPE, what guesses, slow learning."""
     slow = ("tapa", "fope", "hope")
-    assert {cell.row for cell in trained if not cell.learned} == {"nope", "repo", *slow}
+    assert _unlearned(trained) == {"nope", "repo", *slow}
     assert cells["nope"].trained == cells["repo"].trained
     yield from (cells[row].four for row in ("fire", "kerple", "sandwich", SIDED[1], RANDOM, "rope"))
     yield from (cells["longrope, trained with rope"].four, _best_at_input(trained), cells["rope"].floor)
@@ -217,7 +227,7 @@ def _pointer_of_encoders(at, cells, trained):
     yield from (cells[row].four for row in (alike[0], "kerple", "sandwich", "liere(axes=1)", "rope(base=10.0)"))
     yield from (cells["rope"].twice, cells["rope"].floor, _best_at_input(trained))
     unlearned = ("alibi", "complex_order", "t5(buckets=16, reach=16)", RANDOM, "binary", "tapa", "nope", "repo")
-    assert {cell.row for cell in trained if not cell.learned} == {*unlearned}
+    assert _unlearned(trained) == {*unlearned}
     yield from (cells[row].trained for row in unlearned)
     yield _least_fall(at, "pointer_back(reach=4)", unlearned[:-2], steady=unlearned[-2:])
 
@@ -245,7 +255,7 @@ def _count_of_encoders(at, cells, trained):
     yield from (cells[row].twice for row in held)
     yield from (max(cell.four for cell in trained), cells["kerple"].twice, cells["rope"].twice, cells["learned"].twice)
     unlearned = ("sandwich", "convit(axes=1)", SIDED[1])
-    assert {cell.row for cell in trained if not cell.learned} == {*unlearned}
+    assert _unlearned(trained) == {*unlearned}
     yield from (cells[row].trained for row in unlearned)
     yield _least_fall(at, "count_symbol", unlearned)
 
@@ -263,11 +273,6 @@ def _least_fall(at, task, rows, steady=()):
     """By how many percent the losses of rows still fell at least, while those of others no longer did."""
     assert {row for row in (*rows, *steady) if (task, row) in at.halves} == {*rows}
     return min((at.half(task, row) for row in rows), key=int)
-
-
-def _held_to(cells, times):
-    """Rows that hold 0.9 so many times as far as they were trained."""
-    return {cell.row for cell in cells if (cell.reach or 0) >= times}
 
 
 def _best_at_input(cells):
@@ -291,7 +296,7 @@ def of_atlas_contrasts(at):
     yield from (median(last[scheme][64]) for scheme in (alibi, "fire", "rope", "hope", "fope"))
     yield from (median(last["kerple"][16]), at.half(back, "kerple (model=decoder)"))
     yield from (at.cell(back, f"{alibi} (model=encoder)", 64), at.cell(back, half, 64))
-    for task, first in ((copy, "nope"), (reverse, "rope @ random_sorted(limit=128)")):
+    for task, first in ((copy, "nope"), (reverse, RANDOM)):
         ours, plain = (at.seeds(task, f"{scheme} (model=decoder)", "accuracy") for scheme in (first, "rope"))
         yield from (median(ours[8]), at.half(task, f"{first} (model=decoder)"), median(ours[16]))
         yield from (median(plain[8]), median(plain[16]))

@@ -19,13 +19,18 @@ def gradients(x, w, dy):
     return dy @ w.T, sum(np.outer(a, b) for a, b in rows)
 
 
-@pytest.mark.parametrize("tokens", [(), (7,), (3, 5), (2, 3, 4), (4, MANY_TOKENS // 4)], ids=str)
-def test_its_gradient_is_that_of_the_product(tokens):
+@pytest.mark.parametrize("tokens", [(), (7,), (3, 5), (2, 3, 4)], ids=str)
+def test_its_gradient_is_that_of_the_product(tokens, atol=5e-6):
     x, w, dy = drawn(*tokens, 6), drawn(6, 4), drawn(*tokens, 4)
     y, back = jax.vjp(linear, x, w)
     np.testing.assert_allclose(y, x.astype(np.float64) @ w, atol=2e-6)
     for found, wanted in zip(back(dy), gradients(x, w, dy), strict=True):
-        np.testing.assert_allclose(found, wanted, atol=5e-6 * max(1, x[..., 0].size) ** 0.5)
+        np.testing.assert_allclose(found, wanted, atol=atol)
+
+
+def test_the_gradient_of_many_tokens_is_that_of_the_product():
+    """Sums of so many terms are as much further from float64."""
+    test_its_gradient_is_that_of_the_product((4, MANY_TOKENS // 4), atol=3e-4)
 
 
 @pytest.mark.parametrize("wrong", [lambda dx, dw: (2 * dx, dw), lambda dx, dw: (dx, dw / 3)], ids=["dx", "dW"])

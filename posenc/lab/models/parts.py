@@ -64,9 +64,9 @@ def linear(x: Float[Array, "*tokens a"], w: Float[Array, "a b"]) -> Float[Array,
         dx = dy Wᵀ,   dW = Σ over tokens of xᵀ dy
 
     JAX derives the same, but dW in a form that XLA's compiler for processors transposes: a training step of a small
-    model takes a quarter longer with it (`benchmarks.programs`). It also transposes a copy of x that has several axes
-    of tokens, which costs more than the slower product of one axis where there are many. Only reverse mode is defined;
-    for forward mode take `jnp.matmul`.
+    model takes a quarter longer with it (`benchmarks.programs`). Of an x with several axes of tokens the compiler
+    transposes a copy, which costs more than the slower product of one axis where tokens are many. Only reverse mode is
+    defined; for forward mode take `jnp.matmul`.
     """
     return _product(x, w)
 
