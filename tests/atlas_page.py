@@ -25,7 +25,7 @@ FAR, TWICE = 4.0, 2.0
 
 
 def needs(model="decoder", cells=None):
-    """For each probe of a model the rows that hold to 4 L and to 2 L, how many hold less, and who did not learn it."""
+    """For each probe of a model the rows that hold to 4 L and to 2 L, and how many hold less or did not learn it."""
     yield "I must", "holds to 4 L or further", "to 2 L", "less far", "not learned"
     cells = recorded_cells() if cells is None else cells
     for probe, need in NEEDS.items():
@@ -34,8 +34,8 @@ def needs(model="decoder", cells=None):
             reach = {cell.row: 0.0 if cell.reach is None else cell.reach for cell in of_probe}
             far = _rows(row for row, times in reach.items() if times >= FAR)
             twice = _rows(row for row, times in reach.items() if TWICE <= times < FAR)
-            unlearned = _rows(row for row, times in reach.items() if not times)
-            yield need, far, twice, str(sum(0 < times < TWICE for times in reach.values())), unlearned
+            unlearned = sum(not times for times in reach.values())
+            yield need, far, twice, str(sum(0 < times < TWICE for times in reach.values())), str(unlearned)
 
 
 def longer(cells=None):

@@ -30,9 +30,9 @@ def test_every_probe_is_a_need():
 
 def test_rows_stand_by_how_far_they_hold_and_where_none_does_it_says_none():
     _, offset, count = needs("decoder", CELLS)
-    assert offset == (NEEDS["offset"], "`path`", "`fox`", "1", "`nope`")
-    assert count == (NEEDS["count"], "`fox`", "none", "0", "none")
-    assert [*needs("encoder", CELLS)][1:] == [(NEEDS["offset"], "none", "`rope`", "0", "none")]
+    assert offset == (NEEDS["offset"], "`path`", "`fox`", "1", "1")
+    assert count == (NEEDS["count"], "`fox`", "none", "0", "0")
+    assert [*needs("encoder", CELLS)][1:] == [(NEEDS["offset"], "none", "`rope`", "0", "0")]
 
 
 def test_rows_of_decoders_are_in_the_order_of_what_they_hold():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import textwrap
@@ -93,10 +94,15 @@ def _block(fact: Fact) -> str:
 
 
 def _row(label: str, text: str, columns: int | None) -> str:
-    line = f"  {label:<12} {text}"
+    """A fact under its label; paragraphs of its text begin a line each."""
+    first, *others = text.split("\n\n")
+    lines = [f"  {label:<12} {first}", *(" " * 15 + paragraph for paragraph in others)]
     if columns is None:
-        return line
-    return textwrap.fill(line, columns, subsequent_indent=" " * 15, break_on_hyphens=False, break_long_words=False)
+        return "\n".join(lines)
+    fill = functools.partial(
+        textwrap.fill, width=columns, subsequent_indent=" " * 15, break_on_hyphens=False, break_long_words=False
+    )
+    return "\n".join(map(fill, lines))
 
 
 def settings_fact(values: dict[str, Any]) -> Fact:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from posenc.catalog.card import Card, Fact
 from posenc.lab.spec import settings as words
 from posenc.lab.spec.experiment import Experiment, Header, NothingMatches, from_words, grid
-from posenc.lab.spec.experiment_file import from_file
+from posenc.lab.spec.experiment_file import from_file, header
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.toml import from_toml, to_toml
 
@@ -240,3 +241,15 @@ def test_a_broken_experiment_file_says_where(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(ValueError, match=said):
         from_file(path)
+
+
+def test_a_result_may_have_paragraphs_and_no_other_part_of_a_header():
+    head = header("A claim.\n\nAn aside.\n\nCost: a\nminute\n\nof that.\nResult: one,\ntwo.\n\n  \nThree\n  four.\n")
+    assert (head.claim, head.cost, head.result) == ("A claim.", "a minute", "one, two.\n\nThree four.")
+    assert header("A claim.").result == ""
+
+
+def test_paragraphs_of_a_fact_begin_a_line_each():
+    lines = Card("experiment", "mine", "", facts=(Fact("result", "one two three\n\nfour"),)).as_text(24).splitlines()
+    assert lines[-3:] == ["  result       one two", "               three", "               four"]
+    assert "three\n               four" in Card("experiment", "mine", "", facts=(Fact("r", "three\n\nfour"),)).as_text()

@@ -1,6 +1,5 @@
 """Pieces of the site without MkDocs: what is escaped, what there is a page for, and where links lead."""
 
-import csv
 import json
 import os
 import re
@@ -13,7 +12,7 @@ import pytest
 import posenc
 from posenc.catalog.card import Card
 from posenc.lab import tasks
-from posenc.lab.results.atlas_cells import atlas_cells
+from posenc.lab.results.atlas_cells import atlas_cells, recorded_cells
 from posenc.lab.results.results import load
 from posenc.lab.site import atlas_data, guides, home, length_charts, shelf, tags, task_pages, tiles, usage
 from posenc.lab.site.atlas_page import EMPTY, atlas_page
@@ -146,13 +145,15 @@ def test_numbers_of_the_atlas_are_those_of_its_cells():
         assert line["reach"] == pytest.approx(cell.reach, abs=6e-4) and line["n"] == cell.seeds
 
 
-def test_the_front_table_shades_what_is_above_the_floor(tmp_path):
-    front = shelf.experiments() / "figures" / "front.csv"
-    text = home.home(front, {"schemes": 1}).text
-    lines = list(csv.DictReader(front.read_text(encoding="utf-8").splitlines()))
-    assert len(re.findall(r'<td class="(?:h\d+|off)"', text)) == sum(bool(line["median"]) for line in lines)
-    assert 'class="h10" title="index_of_token(indices=8) at 32, n = 10">1.00' in text
-    assert "<table" not in home.home(tmp_path / "none.csv", {}).text
+def test_the_front_table_shades_what_is_above_the_floor():
+    cells = recorded_cells()
+    text = home.home(cells, {"schemes": 1}).text
+    shown = [cell for cell in cells if cell.row in home.SHOWN and cell.model == "decoder"]
+    assert {cell.row for cell in shown} == {*home.SHOWN}
+    assert len(re.findall(r'<td class="(?:h\d+|off)"', text)) == len(shown)
+    assert all(('"off"' in line) == ("not learned" in line) for line in re.findall(r"<td class.*?</td>", text))
+    assert 'class="h10" title="look-up, to 4 L">1.00' in text and 'class="off" title="offset, not learned">0.07' in text
+    assert "<table" not in home.home((), {}).text
 
 
 def test_a_damaged_record_leaves_its_experiment_without_results(tmp_path):

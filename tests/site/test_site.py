@@ -81,6 +81,8 @@ def test_pages_hold_what_they_are_for(built):
     scheme, task, experiment = text("schemes/rope"), text("tasks/copy"), text("experiments/length")
     for wanted in ("query, key", "posenc.nnx", "posenc.linen", "@article", "posenc/schemes/rope.py", "tiles/rope.svg"):
         assert wanted in re.sub(r"<[^>]*span[^>]*>", "", scheme), wanted
+    assert "Other rows of the atlas" in scheme and ">atlas_encoders</a></td>" not in scheme
     assert task.count("oracle ") >= 3 and "uniform" in task and "experiments/copying.html" in task
     assert "figures/length.svg" in experiment and "both at a floor" in experiment
+    assert text("experiments/atlas").partition('id="result"')[2].partition("<h2")[0].count("<p>") > 9
     assert "posenc reproduce length" in re.sub(r"<[^>]*>", "", experiment)

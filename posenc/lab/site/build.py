@@ -88,13 +88,14 @@ def write_pages(folder: Path) -> list[SitePage]:
     shelved = shelf.shelve()
     recorded = {s.name: s.results for s in shelved if s.results is not None}
     scores = {ability: ability_scores(ability, recorded) for ability in ABILITIES}
+    cells = recorded_cells()
     kinds = {
-        "schemes": list(scheme_pages(cut, shelved, [s for of in scores.values() for s in of], recorded_cells())),
+        "schemes": list(scheme_pages(cut, shelved, [s for of in scores.values() for s in of], cells)),
         "tasks": list(task_pages(shelved)),
         "experiments": list(experiment_pages(shelved)),
     }
     counts = {kind: len(pages) - 1 for kind, pages in kinds.items()}
-    pages = [home(shelf.experiments() / "figures" / "front.csv", counts), *(p for of in kinds.values() for p in of)]
+    pages = [home(cells, counts), *(p for of in kinds.values() for p in of)]
     pages += [
         atlas_page(shelf.experiments(), assets),
         guides.which_page(scores),
@@ -110,9 +111,9 @@ def write_pages(folder: Path) -> list[SitePage]:
 
 def navigation(pages: Sequence[SitePage]) -> list[Any]:
     """The pages in the order of the menu, by kind."""
-    of = lambda folder: [p.path for p in pages if p.path.startswith(f"{folder}/")]  # noqa: E731
-    nav: list[Any] = [{"Home": "index.md"}]
-    nav += [{"Atlas": "atlas.md"}, {"Which scheme": "which.md"}]
+    which = ["guides/which-scheme.md", "which.md"]
+    of = lambda folder: [p.path for p in pages if p.path.startswith(f"{folder}/") and p.path not in which]  # noqa: E731
+    nav: list[Any] = [{"Home": "index.md"}, {"Atlas": "atlas.md"}, {"Which scheme": which}]
     titles = {"schemes": "Schemes", "tasks": "Tasks", "experiments": "Experiments", "guides": "Guides"}
     return [*nav, *({title: of(kind)} for kind, title in titles.items()), {"Reference": of("reference")}]
 

@@ -48,7 +48,9 @@ def _page(shelved: Shelved) -> SitePage:
         _figure(shelved),
         length_charts.section(charts) if charts else "",
         "## Result",
-        tags.paragraph(head.result[:1].upper() + head.result[1:] or "Not run yet: the repository has no record of it."),
+        tags.paragraphs(
+            head.result[:1].upper() + head.result[1:] or "Not run yet: the repository has no record of it."
+        ),
         tags.paragraph(shelved.answer),
         "## Verdicts",
         *_table(shelved),

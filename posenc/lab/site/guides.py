@@ -49,8 +49,8 @@ def localized(text: str) -> str:
 
 
 def which_page(scores: dict[str, Sequence[AbilityScore]]) -> SitePage:
-    """Which scheme for what: the scores by ability, as `posenc which` has them."""
-    parts = ["# Which scheme for what"]
+    """The scores by ability, as `posenc which` has them."""
+    parts = ["# Scores by ability"]
     parts.append(
         tags.paragraph(
             "Every scheme that a committed record has at an ability, the best of a task first. A score is the share"
@@ -72,12 +72,12 @@ def which_page(scores: dict[str, Sequence[AbilityScore]]) -> SitePage:
             )
             for s in scores[ability]
         ]
-        columns = ("task", "scheme", "model", "score", "right", "in training", "n", "experiment")
+        columns = ("task", "scheme", "model", "score", "right", "at L", "n", "experiment")
         parts.append(tags.table(columns, rows, ability) if rows else tags.paragraph("No committed record has it."))
         tasks, schemes = which.gaps(ability, scores[ability])
         open_ = [f"Tasks in no record: {', '.join(tasks)}."] * bool(tasks)
         parts.append(tags.paragraph(" ".join([*open_, f"{len(schemes)} schemes have no record here."]), "note"))
-    return tags.page("which.md", "Which scheme for what", *parts, hide=("navigation",))
+    return tags.page("which.md", "Scores by ability", *parts)
 
 
 def by_hand_page() -> SitePage:

@@ -20,6 +20,7 @@ from posenc.lab.site.shelf import Shelved
 from posenc.lab.site.tags import Link, SitePage
 from posenc.lab.site.usage import usage
 from posenc.lab.spec import atlas
+from posenc.lab.spec.run import WITH
 
 HOLDS = ("cache", "kernels", "kernel", "direction", "beyond L", "checked", "refused at these dims")
 """The facts that say what a scheme may be used for."""
@@ -137,7 +138,7 @@ def _held(key: str, value: object, text: object) -> str:
 
 
 def _measured(name: str, scores: Sequence[AbilityScore], cells: Sequence[AtlasCell]) -> Iterator[str]:
-    """Its row of the atlas, and what committed experiments have beyond the lengths trained on."""
+    """Its row of the atlas, other rows of which it is a part, and what committed experiments have beyond training."""
     row = atlas.row_of(name)
     of_row = [cell for cell in cells if cell.row == row]
     if of_row:
@@ -158,11 +159,18 @@ def _measured(name: str, scores: Sequence[AbilityScore], cells: Sequence[AtlasCe
         yield tags.table(columns, numbers, f"The atlas: {row}")
     else:
         yield tags.paragraph("The atlas, which puts every scheme to the same probes, has no row of it yet.")
-    of_scheme = [score for score in scores if name in score.schemes]
+    others = [cell for cell in cells if cell.row != row and name in atlas.names_in(cell.row.partition(WITH)[0])]
+    if others:
+        held = {(c.row, c.model): {} for c in others}
+        for c in others:
+            held[c.row, c.model][c.probe] = c.held.removeprefix("to ")
+        probes = [probe for probe in atlas.PROBES if any(probe in of for of in held.values())]
+        lines = [(*key, *(of.get(probe, "–") for probe in probes)) for key, of in held.items()]
+        yield tags.table(("row", "model", *probes), lines, "Other rows of the atlas, and how far they hold")
+    of_scheme = [s for s in scores if name in s.schemes and s.experiment not in atlas.EXPERIMENTS]
     if of_scheme:
         lines = [
             (
-                s.ability,
                 Link(s.task, f"../tasks/{s.task.partition('(')[0]}.html"),
                 s.scheme,
                 s.size,
@@ -174,5 +182,5 @@ def _measured(name: str, scores: Sequence[AbilityScore], cells: Sequence[AtlasCe
             )
             for s in of_scheme
         ]
-        columns = ("ability", "task", "as", "size", "right, median [spread]", "learned", "floor", "n", "experiment")
-        yield tags.table(columns, lines, "In experiments, at about twice the longest size trained on")
+        columns = ("task", "as", "size", "right, median [spread]", "learned", "floor", "n", "experiment")
+        yield tags.table(columns, lines, "In other experiments, at about twice the longest size trained on")

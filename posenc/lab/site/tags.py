@@ -40,6 +40,11 @@ def paragraph(text: object, kind: str = "") -> str:
     return f"<p{_kind(kind)}>{inline(text)}</p>" if text else ""
 
 
+def paragraphs(text: str) -> str:
+    """Paragraphs of text with an empty line between them."""
+    return "\n".join(map(paragraph, text.split("\n\n")))
+
+
 def inline(text: object) -> str:
     """A text as HTML, in which what stands between backticks is code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(str(text)))

@@ -11,7 +11,7 @@ by what is `counted`.
     Cost: 2 minutes on 2 cores.
     Command: posenc sweep experiments/first_look.py
     Variation: --only scheme=rope,alibi
-    Result: what the last recorded run showed.
+    Result: what the last recorded run showed, in paragraphs where it is long.
     \"\"\"
 """
 
@@ -66,17 +66,26 @@ def from_file(path: str | Path, yes: bool = False) -> Experiment:
 
 
 def header(doc: str) -> Header:
-    """The parts of an experiment file's docstring: the claim first, then `Source:`, `Cost:` and so on."""
-    parts, at = {"claim": ""}, "claim"
+    """The parts of an experiment file's docstring: the claim first, then `Source:`, `Cost:` and so on.
+
+    A part ends with its paragraph, but for the result, which may have many and keeps an empty line between them.
+    """
+    lines: dict[str, list[str]] = {"claim": []}
+    part = "claim"
     for line in doc.strip().splitlines():
         label, colon, rest = line.strip().partition(":")
         if colon and label.lower() in _PARTS:
-            at, line = label.lower(), rest
-        elif not line.strip():
-            at = "" if parts["claim"] else at
-        if at:
-            parts[at] = f"{parts.get(at, '')} {line.strip()}".strip()
-    return Header(**parts)
+            part, line = label.lower(), rest
+        elif not line.strip() and part != "result":
+            part = ""
+        if part:
+            lines.setdefault(part, []).append(line.strip())
+    return Header(**{name: _paragraphs(text) for name, text in lines.items()})
+
+
+def _paragraphs(lines: list[str]) -> str:
+    """Lines as paragraphs, each of one line, with an empty line between them."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in "\n".join(lines).split("\n\n"))
 
 
 def executed(path: Path) -> ModuleType:
