@@ -13,8 +13,8 @@ Cost: about 6 hours of one core, estimated.
 Command: posenc sweep experiments/language.py --only task=copies scheme=rope --keep, then
 posenc sweep experiments/language.py --only task=copies, then
 posenc sweep experiments/language.py --only task=hidden_markov --seeds 3, then
-python experiments/language.py language, which evaluates the kept models of RoPE under the schemes that stretch it,
-writes the record, and prints how many tokens a reader must see to lose as much as each scheme
+python experiments/language.py language, which evaluates the kept models of RoPE under the schemes that stretch it and
+writes the record
 Variation: posenc sweep experiments/language.py --set stem=none steps=8000 batch=32 --name without
 Result: not run.
 """
@@ -83,8 +83,7 @@ def figure(results):
 
 
 def main(run):
-    """Evaluate the kept models of RoPE under what stretches it, write all as one record, print effective memories."""
-    from posenc.lab.results.effective_memory import effective_memories
+    """Evaluate the kept models of RoPE under what stretches it, and write all as one record."""
     from posenc.lab.results.results import load
     from posenc.lab.reuse.evaluate import ask
     from posenc.lab.store import folder as store
@@ -94,10 +93,6 @@ def main(run):
     kept = results.only(scheme="rope", task=COPIES)
     stretched = ask(kept, schemes=[*STRETCHED.values()], sizes=(64, *NEAR))
     write_bundle(RECORD, results.name, (*results.records, *stretched.records), results.unfinished)
-    results = load(RECORD)
-    for size in (NEAR[-1], FAR[-1]):
-        for (task, scheme), tokens in sorted(effective_memories(results, size).items()):
-            print(f"{task}  {scheme}  size {size}  effective memory {tokens:.1f}")
 
 
 if __name__ == "__main__":

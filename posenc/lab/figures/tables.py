@@ -30,6 +30,7 @@ from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, part
 from posenc.lab.figures.html_table import TableBlock, html_table
 from posenc.lab.figures.style import plain
 from posenc.lab.metrics import GAIN, LOSSES, merit
+from posenc.lab.results.effective_memory import effective_memories
 from posenc.lab.results.learned import above_floor, hindrance
 from posenc.lab.results.losses import falling
 from posenc.lab.results.rate_gaps import by_rate
@@ -102,6 +103,7 @@ def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = 
     return [
         *lines,
         *exact_losses(table_cells),
+        *memories(results),
         ended,
         *mixed,
         *still_falling(results, table_cells),
@@ -118,6 +120,22 @@ def exact_losses(table_cells: tuple[TableCell, ...]) -> list[str]:
             f"Least loss of {plain(task)}, exact (Bayes), of that of the law of one token: {each}. After + is what runs"
             " lose above the least."
         )
+    return lines
+
+
+def memories(results: Results) -> list[str]:
+    """How far back a reader must see to lose as much as each scheme, where exact losses are known: at four times the
+    longest size trained on, and at the longest of all."""
+    lines = []
+    for name, task in results.tasks().items():
+        sizes = task.places or {}
+        for size in sorted({4 * task.trained[1], max(sizes, default=0)} & {*sizes}):
+            tokens = {label: of for (text, label), of in effective_memories(results, size).items() if text == name}
+            each = [f"{plain(label)} {of:.0f}" for label, of in sorted(tokens.items(), key=lambda pair: -pair[1])]
+            text = (
+                f"Effective memory on {plain(name)} at {size}, the last tokens that an exact reader must see to lose as"
+            )
+            lines += [f"{text} much beyond training: {', '.join(each)}."] * bool(each)
     return lines
 
 

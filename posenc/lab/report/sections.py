@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from posenc.lab.figures.captions import counts, forced, metric_named, models, numbers, rates, shared, still_falling
 from posenc.lab.figures.captions import unlearned as unlearned_tasks
 from posenc.lab.figures.panels import ranged
-from posenc.lab.figures.tables import exact_losses, html, reading
+from posenc.lab.figures.tables import exact_losses, html, memories, reading
 from posenc.lab.report.page import Section, block, facts, folded, paragraphs, rows
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import TableCell, by_range, cells
@@ -61,7 +61,8 @@ def question(results: Results, header: Header | None) -> Section:
 def table(results: Results) -> Section:
     """Medians, spreads and floors at every size."""
     table_cells = cells(results)
-    notes = [reading(table_cells), *exact_losses(table_cells), " ".join([*forced(table_cells), shared(results)])]
+    exact = [*exact_losses(table_cells), *memories(results)]
+    notes = [reading(table_cells), *exact, " ".join([*forced(table_cells), shared(results)])]
     return Section("Results", f'<div class="notes">{html(results, table_cells, notes)}</div>')
 
 

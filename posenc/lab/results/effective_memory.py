@@ -1,4 +1,4 @@
-"""Effective memory: how many tokens a reader of the source must see to lose what a model loses.
+"""Effective memory: how many tokens a reader of the source must see to lose what a model loses. No jax.
 
 A loss that stays flat beyond training may be that of a model that uses all of its context, or of one that sees a window
 of it. The window whose exact loss is the model's is one number for a scheme that tells them apart (ours).
@@ -6,9 +6,7 @@ of it. The window whose exact loss is the model's is one number for a scheme tha
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,70 +15,54 @@ from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import at_chosen_rates
-from posenc.lab.store.schema import TaskRecord, TrialRecord
-
-ROWS, PLACES = 32, 128
-"""Test examples, and places of each, on which the losses of windows are computed."""
+from posenc.lab.store.schema import TaskRecord
 
 
-def effective_memory(excess: float, lost: Callable[[int], float], longest: int) -> float:
-    """The shortest window that loses `excess` nats above the least loss, between two whole numbers by a straight line;
-    0 where a window of one token loses less, and infinite where one of `longest` tokens loses more.
+def effective_memory(excess: float, lost: Mapping[int, float]) -> float:
+    """The window that loses `excess` nats above the least loss, of those in `lost`; between two of them by a straight
+    line over the logarithm of their tokens. It is 0 where the shortest loses less.
 
-    `lost` gives what a window loses, and falls with its length; it is asked some 2 log₂ `longest` times.
-
-    >>> round(effective_memory(0.25, lambda w: 1 / w, 64), 6)
+    >>> effective_memory(0.25, {1: 1.0, 2: 0.5, 8: 0.0})
     4.0
     """
-    if excess >= lost(1):
-        return 1.0 if excess == lost(1) else 0.0
-    if excess < lost(longest):
-        return math.inf
-    low, high = 1, longest
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if lost(middle) > excess else (low, middle)
-    return low + (lost(low) - excess) / (lost(low) - lost(high))
+    windows = sorted(lost)
+    losses = np.minimum.accumulate([lost[w] for w in windows])
+    if excess > losses[0]:
+        return 0.0
+    return float(2 ** np.interp(excess, losses[::-1], np.log2(windows)[::-1]))
 
 
 def effective_memories(results: Results, size: int) -> dict[tuple[str, str], float]:
     """Task and scheme to the effective memory at a size: that of the median over runs of what they lose above the least
-    loss, at the places beyond training, at the learning rates that are reported. This makes the test examples again,
-    and imports jax. Tasks without exact losses, and schemes without a finished run at this size, are left out."""
+    loss, at the places beyond training, at the learning rates that are reported. Tasks without exact losses of windows,
+    and schemes without a finished run at this size, are left out."""
     runs: dict[tuple[str, str], dict[tuple[float, int], float]] = {}
-    tasks: dict[tuple[str, str], TaskRecord] = {}
+    lost: dict[str, dict[int, float]] = {}
     for task, label, trial in at_chosen_rates(results):
-        if (above := _far_excess(task, trial, size)) is not None:
+        if (windows := _windows(task, size)) and trial.places and size in trial.places:
+            lost[task.label] = windows
+            above = _far_excess(task, size, trial.places[size][NATS])
             runs.setdefault((task.label, label), {})[trial.knobs.lr, trial.knobs.seed] = above
-            tasks[task.label, label] = task
     medians = {key: float(np.median(values)) for key, values in seed_values(runs).items()}
-    return {
-        key: effective_memory(median, _lost(tasks[key].label, size, tasks[key].first_beyond or 0), size)
-        for key, median in medians.items()
-    }
+    return {key: effective_memory(median, lost[key[0]]) for key, median in medians.items()}
 
 
-def _far_excess(task: TaskRecord, trial: TrialRecord, size: int) -> float | None:
-    """What a trial loses above the least loss in the bins of a size that lie beyond training as a whole."""
-    bins, first = (task.places or {}).get(size, {}), task.first_beyond or 0
-    far = [k for k, _ in enumerate(bins.get(BAYES, ())) if k * bins["width"] >= first]
-    if not far or not trial.places or size not in trial.places:
-        return None
-    above = sum(trial.places[size][NATS][k] - bins[BAYES][k] for k in far)
-    return above / PARTS / sum(bins["scored"][k] for k in far)
+def _windows(task: TaskRecord, size: int) -> dict[int, float]:
+    """What each window loses beyond training at a size, the whole text among them; older records hold too few."""
+    windows = (task.places or {}).get(size, {}).get("windows", {})
+    far = _far(task, size)
+    if not far or "1" not in windows:
+        return {}
+    return {int(w): _far_excess(task, size, of) for w, of in windows.items()} | {size: 0.0}
 
 
-@functools.lru_cache(maxsize=16)
-def _lost(label: str, size: int, first: int) -> Callable[[int], float]:
-    """What windows lose above the least loss of a task at the places of a size from `first` on, on test examples."""
-    import jax.numpy as jnp
+def _far_excess(task: TaskRecord, size: int, losses: Sequence[int]) -> float:
+    """What is lost above the least loss at the places beyond training, in nats for a token."""
+    bins, far = (task.places or {})[size], _far(task, size)
+    return sum(losses[k] - bins[BAYES][k] for k in far) / PARTS / sum(bins["scored"][k] for k in far)
 
-    from posenc.lab.tasks import parse
-    from posenc.lab.tasks.examples import examples, texts_of
-    from posenc.lab.tasks.measure import evaluation_key
 
-    task = parse(label)
-    texts = texts_of(examples(task, ROWS, size, evaluation_key(task, size), jnp.int32(size)), size)
-    places = list(range(first, size, max(1, (size - first) // PLACES)))
-    least = task.losses(texts, None, places).mean()
-    return functools.cache(lambda window: float(task.losses(texts, window, places).mean() - least))
+def _far(task: TaskRecord, size: int) -> list[int]:
+    """The bins of places of a size that lie beyond training as a whole."""
+    bins = (task.places or {}).get(size, {})
+    return [k for k, _ in enumerate(bins.get(BAYES, ())) if k * bins["width"] >= (task.first_beyond or 0)]

@@ -16,6 +16,8 @@ FLOORS = ("uniform", "prior", "bag", "position", "unigram")
 or what they lose or gain: the law of one token, of a source whose exact losses are known."""
 BAYES = "bayes"
 """What the best reader of such a source loses: a floor of losses, and no guess."""
+DRAWN_WINDOWS = (16, 64)
+"""The readers of so many tokens whose losses stand in figures."""
 
 
 def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
@@ -86,7 +88,8 @@ def floors_by_place(task: TaskRecord, size: int) -> dict[float, dict[str, float]
     a loss: exactly, where the record holds it (of a window by its tokens, "window 16"), and the yardsticks."""
     bins, unit = (task.places or {}).get(size, {}), LOSSES[task.metric]
     sums = {name: bins[name] for name in ("unigram", BAYES) if name in bins}
-    sums |= {f"window {w}": losses for w, losses in bins.get("windows", {}).items()}
+    windows = bins.get("windows", {})
+    sums |= {f"window {w}": windows[str(w)] for w in DRAWN_WINDOWS if str(w) in windows}
     readers = (task.yardsticks or {}).get(size, {})
     middle = lambda k: k * bins["width"] + (bins["width"] - 1) / 2  # noqa: E731
     return {

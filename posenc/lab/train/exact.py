@@ -19,10 +19,11 @@ from posenc.lab.tasks.examples import texts_of
 from posenc.lab.tasks.measure import first_beyond, width
 from posenc.lab.train.evaluation import examples_at
 
-WINDOWS = (4, 16, 64)
-"""The windows of which every record holds the losses."""
-ROWS = 16
-"""Examples on which the losses of windows are computed: what they lose to the best reader hardly differs by example."""
+WINDOWS = (1, *(n * 2**k for k in range(9) for n in (2, 3)))[:-1]
+"""The windows of which a record holds the losses, where they are shorter than the texts: 1, 2, 3, 4, 6, 8 to 512."""
+ROWS, PLACES = 32, 128
+"""Examples, and about how many places of each, at which the losses of windows are computed: a window costs the square
+of its length at each, and what it loses, as a share of what there is to gain, hardly differs from text to text."""
 FAR = "beyond_nats"
 """The count of a model's loss at places beyond training, in parts of a nat."""
 
@@ -60,8 +61,10 @@ def size_losses(
     first = first_beyond(task, n, length)
     bins: dict[str, Any] = {name: _binned(loss.sum(0)) for name, loss in losses.items()}
     if not choosing:
-        few, best = texts[:ROWS], losses["bayes"][:ROWS]
-        more = {w: (task.losses(few, w) - best).mean(0) * rows for w in WINDOWS if w < n}
+        gains = (losses["unigram"] - losses["bayes"]).mean(1)
+        of_all, of_few = gains.mean(), gains[:ROWS].mean()
+        parts = rows * (of_all / of_few if min(of_all, of_few) > 0 else 1)
+        more = {w: _lost(task, texts[:ROWS], losses["bayes"][:ROWS], w) * parts for w in WINDOWS if w < n}
         bins["windows"] = {str(w): _binned(losses["bayes"].sum(0) + lost) for w, lost in more.items()}
     unigram, bayes = (round(PARTS * float(losses[name][:, first:].sum())) for name in losses)
     return SizeLosses(bins, unigram, bayes)
@@ -96,6 +99,17 @@ def _losses(task: Any, batch: Batch, n: int) -> tuple[Int[np.ndarray, "rows n"],
     """The texts of a batch, and in nats what the law of one token and the best reader lose at each place."""
     texts = texts_of(batch, n)
     return texts, {"unigram": -np.log(task.unigram)[texts[:, 1:]], "bayes": task.losses(texts)}
+
+
+def _lost(
+    task: Any, texts: Int[np.ndarray, "rows n"], best: Float[np.ndarray, "rows places"], window: int
+) -> Float[np.ndarray, " places"]:
+    """What a reader of a window loses above the best one, a mean over texts; a place that is left out has what the one
+    before it has."""
+    places = best.shape[1]
+    step = max(1, places // PLACES)
+    at = list(range(0, places, step))
+    return np.repeat((task.losses(texts, window, at) - best[:, at]).mean(0), step)[:places]
 
 
 def _binned(loss: Float[np.ndarray, " places"]) -> list[int]:

@@ -94,7 +94,7 @@
     document.getElementById("atlas-count").textContent =
       `${rows.length} ${rows.length === 1 ? "row" : "rows"}, ${probes.length} probes, ${chosen.length} cells.`;
     table(rows, probes, chosen);
-    options(picks.row, rows.map((row) => [row, row]), rows[0]);
+    options(picks.row, rows.map((row) => [row, row]), rows.includes("rope") ? "rope" : rows[0]);
     options(picks.probe, probes.map((probe) => [probe, data.titles[probe]]), probes[0]);
     cells = chosen;
     height = STEP * rows.length;
