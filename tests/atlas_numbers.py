@@ -179,6 +179,7 @@ def of_atlas_encoders(at):
         "offset": (34, 23, 13, 10),
         "order": (34, 29, 12, 7),
         "pointer": (34, 26, 13, 12),
+        "distance": (34, 23, 7, 3),
         "look-up": (34, 12, 2, 2),
         "count": (34, 31, 4, 0),
         "parity": (34, 26, 0, 0),
@@ -186,6 +187,7 @@ def of_atlas_encoders(at):
     yield from _offset_of_encoders(at, cells["offset"], trained["offset"])
     yield from _order_of_encoders(at, cells["order"], trained["order"])
     yield from _pointer_of_encoders(at, cells["pointer"], trained["pointer"])
+    yield from _distance_of_encoders(at, cells["distance"], trained["distance"])
     yield from _look_up_of_encoders(at, cells["look-up"], trained["look-up"])
     yield from _count_of_encoders(at, cells["count"], trained["count"])
     yield from _parity_of_encoders(at, cells["parity"], trained["parity"])
@@ -230,6 +232,22 @@ def _pointer_of_encoders(at, cells, trained):
     assert _unlearned(trained) == {*unlearned}
     yield from (cells[row].trained for row in unlearned)
     yield _least_fall(at, "pointer_back(reach=4)", unlearned[:-2], steady=unlearned[-2:])
+
+
+def _distance_of_encoders(at, cells, trained):
+    """Those that hold it, what is added to the input, biases by distance alone, those that do not learn it."""
+    turns, held = ("hope", "fope", "rope"), ("convit(axes=1)", "shaw", "music_transformer")
+    assert {*turns} < _held_to(trained, 2) and _held_to(trained, 4) == {*held}
+    yield from (cells[row].twice for row in turns)
+    yield from (cells[row].four for row in held)
+    yield _best_at_input(trained)
+    yield from (cells[row].twice for row in ("log_cpb", "kerple"))
+    alone = ("sandwich", SIDED[0], "alibi(factor=64.0)", "alibi", SIDED[1], "fire", "t5(buckets=16, reach=16)")
+    others = (RANDOM, "tapa", "nope", "repo")
+    assert _unlearned(trained) == {*alone, *others}
+    assert round(cells["nope"].trained, 2) == round(cells["repo"].trained, 2)
+    yield from (cells[row].trained for row in (*alone, *others[:-1]))
+    yield _least_fall(at, "distance(reach=8)", (*alone[:-1], RANDOM), steady=(alone[-1], *others[1:]))
 
 
 def _look_up_of_encoders(at, cells, trained):

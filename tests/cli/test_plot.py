@@ -19,7 +19,7 @@ def planned(posenc):
     made.write_plan(folder, made.plan(made.rope(), "g0"))
 
 
-@pytest.mark.parametrize("figure", ["curves", "steps", "place", "length", "ranks"])
+@pytest.mark.parametrize("figure", ["curves", "steps", "place", "excess", "length", "ranks"])
 def test_a_run_that_trains_still_has_nothing_to_draw_and_is_not_to_be_trained_again(refuse, planned, figure):
     sentence = refuse("plot", "half", "--figure", figure)
     assert "has a result yet" in sentence and "`posenc status half` says how far" in sentence
@@ -38,3 +38,5 @@ def test_an_experiment_is_drawn_by_any_figure_and_metric(posenc, tmp_path):
         assert {row["metric"] for row in rows} == {metric}, "by default that of the experiment"
     asked = posenc("plot", path, "--metric", "last")
     assert asked.code == 2 and "`--figure length --metric last`" in asked.err
+    without = posenc("plot", path, "--figure", "excess")
+    assert without.code == 2 and "hold no exact losses, which only tasks such as 'copies' have" in without.err

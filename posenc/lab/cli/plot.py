@@ -26,6 +26,7 @@ FIGURES = {
     "heatmap": "posenc.lab.figures.figures:heat",
     "error": "posenc.lab.figures.errors:error_curve",
     "place": "posenc.lab.figures.by_place:place_curve",
+    "excess": "posenc.lab.figures.by_place:excess_curve",
     "curves": "posenc.lab.figures.curves:curves",
     "steps": "posenc.lab.figures.curves:steps",
     "seeds": "posenc.lab.figures.rows:solved_seeds",
@@ -34,7 +35,7 @@ FIGURES = {
     "ranks": "posenc.lab.figures.ranks:ranks",
 }
 """Figure to the function that draws it: results to a `Drawing`. Loaded when needed, so that help starts at once."""
-FALLING = ("length", "place", "curves", "steps")
+FALLING = ("length", "place", "excess", "curves", "steps")
 """The figures that can show a loss; the others count what is right."""
 CONTROLLED = ("improvement", "ranks")
 """The figures that set schemes beside one control."""
@@ -55,9 +56,10 @@ class Plot:
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
     """length: accuracy against size; heatmap: task by scheme; error: error rate on a log axis; place: accuracy by place
-    in the text; curves: loss along training; steps: steps until it is small; seeds: how many solve each size; over all
-    tasks at once, profile: how many runs reach each score, improvement: each scheme beside the control, ranks: mean
-    ranks and which of them differ. Default: length, and heatmap if sizes beyond the training range were measured."""
+    in the text; excess: the loss above an exact least one by place; curves: loss along training; steps: steps until it
+    is small; seeds: how many solve each size; over all tasks at once, profile: how many runs reach each score,
+    improvement: each scheme beside the control, ranks: mean ranks and which of them differ. Default: length, and
+    heatmap if sizes beyond the training range were measured."""
     control: Annotated[str | None, arg(metavar="SCHEME", help_behavior_hint="")] = None
     """The scheme with which improvement and ranks compare the others. Default: nope for improvement; all pairs for
     ranks."""

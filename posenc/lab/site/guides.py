@@ -54,7 +54,8 @@ def which_page(scores: dict[str, Sequence[AbilityScore]]) -> SitePage:
     parts.append(
         tags.paragraph(
             "Every scheme that a committed record has at an ability, the best of a task first. A score is the share"
-            " right at about twice the longest size trained on: 0 at the highest floor, 1 where all is right."
+            " right at about twice the longest size trained on: 0 at the highest floor, 1 where all is right. L has the"
+            " least at a size trained on, in brackets where that counts as not learned, so that 2 L tells nothing."
         )
     )
     for ability, idea in ABILITIES.items():
@@ -66,18 +67,23 @@ def which_page(scores: dict[str, Sequence[AbilityScore]]) -> SitePage:
                 s.model,
                 "–" if s.score is None else f"{s.score:.2f}",
                 f"{s.right.median:.2f}",
-                "" if s.learned else "not learned",
+                _trained(s),
                 s.right.n,
                 Link(s.experiment, f"experiments/{s.experiment}.html"),
             )
             for s in scores[ability]
         ]
-        columns = ("task", "scheme", "model", "score", "right", "at L", "n", "experiment")
+        columns = ("task", "scheme", "model", "score", "2 L", "L", "n", "experiment")
         parts.append(tags.table(columns, rows, ability) if rows else tags.paragraph("No committed record has it."))
         tasks, schemes = which.gaps(ability, scores[ability])
         open_ = [f"Tasks in no record: {', '.join(tasks)}."] * bool(tasks)
         parts.append(tags.paragraph(" ".join([*open_, f"{len(schemes)} schemes have no record here."]), "note"))
-    return tags.page("which.md", "Scores by ability", *parts)
+    return tags.page("which.md", "Scores by ability", *parts, hide=("navigation",))
+
+
+def _trained(score: AbilityScore) -> str:
+    right = "–" if score.trained_right is None else f"{score.trained_right:.2f}"
+    return right if score.learned else f"({right})"
 
 
 def by_hand_page() -> SitePage:
