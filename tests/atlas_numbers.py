@@ -181,6 +181,7 @@ def of_atlas_encoders(at):
         "pointer": (34, 26, 13, 12),
         "distance": (34, 23, 7, 3),
         "look-up": (34, 12, 2, 2),
+        "index": (34, 25, 3, 2),
         "count": (34, 31, 4, 0),
         "parity": (34, 26, 0, 0),
     }
@@ -189,6 +190,7 @@ def of_atlas_encoders(at):
     yield from _pointer_of_encoders(at, cells["pointer"], trained["pointer"])
     yield from _distance_of_encoders(at, cells["distance"], trained["distance"])
     yield from _look_up_of_encoders(at, cells["look-up"], trained["look-up"])
+    yield from _index_of_encoders(at, cells["index"], trained["index"])
     yield from _count_of_encoders(at, cells["count"], trained["count"])
     yield from _parity_of_encoders(at, cells["parity"], trained["parity"])
 
@@ -264,6 +266,22 @@ def _look_up_of_encoders(at, cells, trained):
     yield from (*(cell.trained for cell in unlearned[:2]), cells["nope"].trained, cells["tupe"].trained)
     falling = [cell.row for cell in unlearned if cell.row not in steady]
     yield _least_fall(at, "token_at_index(indices=4)", falling, steady)
+
+
+def _index_of_encoders(at, cells, trained):
+    """Those that hold it, the next at 2 L, RoPE, those that do not learn it."""
+    held = ("learned", "fourier", "sinusoidal")
+    assert _held_to(trained, 2) == {*held} and _held_to(trained, 4) == {*held[:2]}
+    assert round(cells["learned"].twice, 2) == round(cells["fourier"].twice, 2)
+    yield from (cells["learned"].twice, cells["sinusoidal"].twice, *(cells[row].four for row in held[:2]))
+    others = sorted((cell for cell in trained if cell.row not in held), key=lambda cell: -cell.twice)[:3]
+    assert [cell.row for cell in others] == ["convit(axes=1)", "complex_order", "binary"]
+    yield from (*(cell.twice for cell in others), cells["rope"].twice, cells["rope"].floor)
+    unlearned = ("alibi(factor=64.0)", RANDOM, "t5(buckets=16, reach=16)", "fope", "sandwich", "hope")
+    steady = ("tapa", "nope", "repo")
+    assert _unlearned(trained) == {*unlearned, *steady}
+    yield from (cells[row].trained for row in (*unlearned, *steady))
+    yield _least_fall(at, "index_of_token(indices=8)", unlearned, steady)
 
 
 def _count_of_encoders(at, cells, trained):
