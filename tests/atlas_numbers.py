@@ -45,8 +45,13 @@ def of_atlas(at):
     yield from _of_copies(cells["copy"], trained["copy"])
     yield from _of_copies_backwards(cells["reverse"], trained["reverse"])
     yield from _of_parity(cells["parity"], trained["parity"])
+    yield from _rates_apart(trained, 51, ("grape_m", "offset"))
+
+
+def _rates_apart(trained, count, most):
+    """In how many cells rates that tie differ, and by how much where they do most."""
     apart = sorted((cell.rates_apart, cell.row, probe) for probe, of in trained.items() for cell in of)
-    assert sum(rates >= 0.2 for rates, _, _ in apart) == 51 and apart[-1][1:] == ("grape_m", "offset")
+    assert sum(rates >= 0.2 for rates, _, _ in apart) == count and apart[-1][1:] == most
     yield from ("0.2", apart[-1][0])
 
 
@@ -193,6 +198,7 @@ def of_atlas_encoders(at):
     yield from _index_of_encoders(at, cells["index"], trained["index"])
     yield from _count_of_encoders(at, cells["count"], trained["count"])
     yield from _parity_of_encoders(at, cells["parity"], trained["parity"])
+    yield from _rates_apart(trained, 20, ("sinusoidal", "look-up"))
 
 
 def _offset_of_encoders(at, cells, trained):
