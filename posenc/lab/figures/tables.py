@@ -130,12 +130,13 @@ def memories(results: Results) -> list[str]:
     for name, task in results.tasks().items():
         sizes = task.places or {}
         for size in sorted({4 * task.trained[1], max(sizes, default=0)} & {*sizes}):
-            tokens = {label: of for (text, label), of in effective_memories(results, size).items() if text == name}
-            each = [f"{plain(label)} {of:.0f}" for label, of in sorted(tokens.items(), key=lambda pair: -pair[1])]
-            text = (
-                f"Effective memory on {plain(name)} at {size}, the last tokens that an exact reader must see to lose as"
-            )
-            lines += [f"{text} much beyond training: {', '.join(each)}."] * bool(each)
+            memory = {label: of for (text, label), of in effective_memories(results, size).items() if text == name}
+            schemes = [f"{plain(label)} {of:.0f}" for label, of in sorted(memory.items(), key=lambda pair: -pair[1])]
+            if schemes:
+                lines.append(
+                    f"Effective memory on {plain(name)} at {size}, the last tokens that an exact reader must see to"
+                    f" lose as much beyond training: {', '.join(schemes)}."
+                )
     return lines
 
 

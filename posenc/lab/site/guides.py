@@ -82,6 +82,7 @@ def which_page(scores: dict[str, Sequence[AbilityScore]]) -> SitePage:
 
 
 def _trained(score: AbilityScore) -> str:
+    """The share right at sizes trained on, in brackets where that is too little."""
     right = "–" if score.trained_right is None else f"{score.trained_right:.2f}"
     return right if score.learned else f"({right})"
 

@@ -66,7 +66,7 @@ def home(cells: Sequence[AtlasCell], counts: dict[str, int]) -> SitePage:
 
 
 def _atlas(cells: Sequence[AtlasCell]) -> Iterator[str]:
-    """Some rows on every probe, blue by how far a median is above the best floor, and what all rows say."""
+    """Some rows on every probe, blue by how far a median is above the best floor, and where all rows are."""
     if not cells:
         return
     at = {(cell.row, cell.probe): cell for cell in cells}
