@@ -12,12 +12,13 @@ from posenc.lab.figures.curves import guess, runs_along
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.metrics import LOSSES, NATS, PARTS
 from posenc.lab.results.excess import excess, octaves, window_excess
-from posenc.lab.results.floors import DRAWN_WINDOWS, floors_by_place
+from posenc.lab.results.floors import floors_by_place
 from posenc.lab.results.results import Results
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
 LEAST = 1e-3
 """Nats that are drawn at least: a log axis has no zero."""
+WINDOWS = (16, 64)
 
 
 def place_curve(results: Results) -> Drawing:
@@ -111,7 +112,7 @@ def excess_panels(results: Results) -> list[Panel]:
         for end, octave in octaves(task).items():
             if octave.size in (trial.places or {}):
                 lost = window_excess(task, octave)
-                windows = {f"window {w}": lost[w] for w in DRAWN_WINDOWS if lost.get(w, 0) >= LEAST}
+                windows = {f"window {w}": lost[w] for w in WINDOWS if lost.get(w, 0) >= LEAST}
                 floors.setdefault((task.label, task.trained), {})[end] = windows
                 yield end, max(excess(task, octave, trial.places[octave.size]), LEAST)
 

@@ -128,10 +128,10 @@ def memories(results: Results) -> list[str]:
     longest size trained on, and at the longest of all."""
     lines = []
     for name, task in results.tasks().items():
-        sizes = task.places or {}
-        for size in sorted({4 * task.trained[1], max(sizes, default=0)} & {*sizes}):
-            memory = {label: of for (text, label), of in effective_memories(results, size).items() if text == name}
-            schemes = [f"{plain(label)} {of:.0f}" for label, of in sorted(memory.items(), key=lambda pair: -pair[1])]
+        exact = [size for size, bins in (task.places or {}).items() if bins.get("windows")]
+        for size in sorted({4 * task.trained[1], max(exact, default=0)} & {*exact}):
+            memory = effective_memories(results.only(task=name), size)
+            schemes = [f"{plain(label)} {of:.0f}" for (_, label), of in sorted(memory.items(), key=lambda m: -m[1])]
             if schemes:
                 lines.append(
                     f"Effective memory on {plain(name)} at {size}, the last tokens that an exact reader must see to"

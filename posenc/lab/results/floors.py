@@ -16,8 +16,8 @@ FLOORS = ("uniform", "prior", "bag", "position", "unigram")
 or what they lose or gain: the law of one token, of a source whose exact losses are known."""
 BAYES = "bayes"
 """What the best reader of such a source loses: a floor of losses, and no guess."""
-DRAWN_WINDOWS = (16, 64)
-"""The readers of so many tokens whose losses stand in figures."""
+DRAWN_WINDOWS = (4, 16, 64)
+"""The readers of so many tokens whose losses stand in figures by place."""
 
 
 def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
