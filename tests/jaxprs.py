@@ -10,3 +10,8 @@ def equations(jaxpr):
         for value in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda a: hasattr(a, "eqns")):
             if hasattr(inner := getattr(value, "jaxpr", value), "eqns"):
                 yield from equations(inner)
+
+
+def largest(name, jaxpr):
+    """The most numbers that one step of this name gives."""
+    return max(e.outvars[0].aval.size for e in equations(jaxpr) if str(e.primitive) == name)

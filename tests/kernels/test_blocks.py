@@ -10,7 +10,7 @@ from posenc import Prefix, attend
 from posenc.attention import kernels
 from posenc.attention.kernels import blocks
 from tests.effort import LITTLE, MUCH
-from tests.jaxprs import equations
+from tests.jaxprs import equations, largest
 from tests.kernels.test_equal import SEGMENTS, H, Problem
 from tests.planting import Fault
 from tests.planting import plant as plant  # a fixture
@@ -107,6 +107,12 @@ FAULTS = {
     "heads are numbered from 0 in each block": Fault(
         BLOCKS + "squares", "jnp.arange(form.heads)", "jnp.arange(form.heads) * 0", "alibi + fire", "heads"
     ),
+    "a bias of distance is that of the first heads": Fault(
+        "posenc.attention.kernels.dense:_bias", "gaps, heads", "gaps, jnp.arange(heads.size)", "alibi", "heads"
+    ),
+    "a bias of distance is that of one token farther": Fault(
+        "posenc.attention.kernels.dense:_bias", "1 - keys, queries", "2 - keys, queries + 1", "t5", "sequences"
+    ),
     "heads of a block have the parameters of others": Fault(
         BLOCKS + "squares",
         "head_params, form.sinks",
@@ -130,6 +136,15 @@ def test_a_planted_fault_is_caught(name, plant, x64, monkeypatch):
 def loops(f, *args):
     """How many loops a program has."""
     return sum(str(equation.primitive) == "scan" for equation in equations(jax.make_jaxpr(f)(*args)))
+
+
+def test_a_bias_of_distance_is_computed_for_distances_and_not_for_pairs(x64):
+    problem = Sequences("sandwich(dim=8)")
+    q, k, v, _ = problem.arrays
+    run = lambda **how: attend(problem.scheme, problem.params, q, k, v, **how)  # noqa: E731
+    cosines = lambda **how: largest("cos", jax.make_jaxpr(lambda: run(**how))())  # noqa: E731
+    assert cosines() == (2 * L - 1) * 4  # by no head
+    assert cosines(positions=np.arange(L)) >= SQUARE * 4
 
 
 def attention(length, kernel):

@@ -16,7 +16,7 @@ from posenc.lab.models.parts import normalise
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.train.training import pure
 from posenc.naming import bind, parse
-from tests.jaxprs import equations
+from tests.jaxprs import equations, largest
 
 DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32, causal=False)
 
@@ -180,3 +180,10 @@ def test_normalisation_is_that_of_its_equation():
     x = np.random.default_rng(0).normal(3, 5, (4, 16))
     expected = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6) * 2
     np.testing.assert_allclose(normalise(jnp.asarray(x, jnp.float32), jnp.full(16, 2.0)), expected, rtol=1e-4)
+
+
+def test_a_model_computes_a_bias_once_for_each_distance_unless_positions_are_drawn():
+    length, dim, t = 256, 8, tokens(length=256)
+    cosines = lambda scheme: largest("cos", jax.make_jaxpr(lambda t: whole(build(scheme, depth=1), t))(t))  # noqa: E731
+    assert cosines(f"sandwich(dim={dim})") == (2 * length - 1) * dim // 2
+    assert cosines(f"sandwich(dim={dim}) @ random_sorted(512)") >= length**2 * dim // 2

@@ -7,12 +7,12 @@ scores of a head are a product plus a matrix that is constant along its diagonal
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
+from posenc.attention.kernels.form import Encoded, Form
 from posenc.attention.kernels.parting import is_sampled_distance, varying
 from posenc.core.compose import imply, merge, spread
 from posenc.core.scheme import Scheme, Tile
@@ -21,23 +21,26 @@ STRIP = 16
 """Lines of a tile that are made, or added up, at once."""
 
 
-def band(
-    scheme: Scheme, params: tuple[Any, Any], gaps: Int[Array, " N"], position: PyTree, heads: int, dtype: Any
-) -> Float[Array, "H N"]:
-    """What the scheme adds to a score at each difference of indices, for every head: its own `score` of zeros.
+def is_banded(form: Form, encoded: Encoded) -> bool:
+    """Whether what the scheme adds to a score depends on the head and the difference of indices alone."""
+    position = jax.tree.leaves(encoded.query.position, is_leaf=is_sampled_distance)
+    return form.scheme.reads == "distance" and (form.implied or all(map(is_sampled_distance, position)))
 
-    `position` is what was passed as positions: sampled distances, or index differences where it is None.
-    """
-    layer, head_params = params
+
+def band(form: Form, encoded: Encoded, gaps: Int[Array, " N"], heads: Int[Array, " H"]) -> Float[Array, "H N"]:
+    """What the scheme adds to a score at each difference of indices, for these heads: its own `score` of zeros."""
+    scheme, (layer, head_params) = form.scheme, form.params
+    position = None if form.implied else encoded.query.position
     distance, none = _distances(gaps, position, scheme), jnp.zeros(1, gaps.dtype)
     blank = jax.tree.map(lambda _: None, distance)
+    zeros = jnp.zeros((gaps.size, 1), jnp.promote_types(encoded.q.dtype, jnp.float32))
+    seen = jnp.ones(zeros.shape, bool)
 
     def score_head(own, head):
-        zeros = jnp.zeros((gaps.size, 1), dtype)
-        tile = Tile(blank, blank, distance, zeros, 1.0, jnp.ones(zeros.shape, bool), gaps, none, head, heads)
+        tile = Tile(blank, blank, distance, zeros, 1.0, seen, gaps, none, head, form.heads)
         return scheme.score(merge(layer, own), zeros, tile)[:, 0]
 
-    return jax.vmap(score_head)(head_params, jnp.arange(heads))
+    return jax.vmap(score_head)(head_params, heads)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from posenc.attention.kernels.band import band, is_banded, toeplitz
 from posenc.attention.kernels.dropout import kept
 from posenc.attention.kernels.form import Encoded, Form, capped, distance, head_axes, visible
 from posenc.core.compose import merge
@@ -59,12 +60,13 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
 
     dot = scores(nested(encoded.q), encoded.k, exact)
     logits, weighting = dot * form.weighting.scale, form.weighting
+    score = logits + nested(_bias(form, encoded, heads)) if form.in_blocks and is_banded(form, encoded) else None
 
-    def weigh_head(own, head, sink, logits, query_info, key_info):
+    def weigh_head(own, head, sink, logits, score, query_info, key_info):
         p = merge(layer, own)
         index = encoded.query.index, encoded.key.index
         tile = Tile(query_info, key_info, apart, logits, weighting.scale, seen, *index, head, form.heads)
-        s = capped(scheme.score(p, logits, tile), weighting.cap)
+        s = capped(scheme.score(p, logits, tile) if score is None else score, weighting.cap)
         a = scheme.normalize(p, s, tile) if scheme.overrides("normalize") else _softmax_with(sink, s, seen)
         if weighting.dropout:
             assert encoded.pairs.seed is not None
@@ -73,11 +75,18 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
 
     query_info, axes = head_axes(encoded.query_info, heads.size)
     query_info = jax.tree.map(lambda a, axis: a if axis is None else nested(a), query_info, axes)
-    inner = jax.vmap(weigh_head, (0, 0, 0, 0, axes, None), axis_name=REPEAT_AXIS)
-    outer = jax.vmap(inner, (0, 0, 0, 0, axes, 0), axis_name=GROUP_AXIS)
+    inner = jax.vmap(weigh_head, (0, 0, 0, 0, 0, axes, None), axis_name=REPEAT_AXIS)
+    outer = jax.vmap(inner, (0, 0, 0, 0, 0, axes, 0), axis_name=GROUP_AXIS)
     own, head, sinks = jax.tree.map(nested, (head_params, heads, form.sinks))
-    score, weights, value_bias = outer(own, head, sinks, logits, query_info, encoded.key_info)
+    score, weights, value_bias = outer(own, head, sinks, logits, score, query_info, encoded.key_info)
     return Steps(dot, logits, score, seen, weights, mixed(weights, encoded.v, exact), value_bias)
+
+
+def _bias(form: Form, encoded: Encoded, heads: Int[Array, " H"]) -> Float[Array, "H Q K"]:
+    """What a scheme that reads distances alone adds to each score, from one number for each difference of indices."""
+    queries, keys = encoded.query.index.size, encoded.key.index.size
+    gaps = encoded.query.index[0] - encoded.key.index[0] + jnp.arange(1 - keys, queries, dtype=jnp.int32)
+    return toeplitz(band(form, encoded, gaps, heads), queries)
 
 
 def _softmax_with(sink: Float[Array, ""] | None, s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Array:

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from posenc.attention.kernels import dense, dropout, layout
-from posenc.attention.kernels.band import band, toeplitz
+from posenc.attention.kernels.band import band, is_banded, toeplitz
 from posenc.attention.kernels.form import Encoded, Form, Side, capped, distance
 from posenc.attention.kernels.layout import QUERY, TURNED, Arrays, Tiling, flat, heads_first, lined
 from posenc.attention.kernels.parting import is_sampled_distance, join, part, varies, varying
@@ -48,9 +48,7 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
     (heads, queries, _), (groups, count, _) = q.shape, encoded.k.shape
     nested = lambda a: a.reshape(groups, heads // groups, *a.shape[1:])  # noqa: E731
     first = lambda tree: jax.tree.map(lambda a: a.swapaxes(0, 1), tree)  # noqa: E731
-    position = encoded.query.position
-    by_gap = form.implied or all(map(is_sampled_distance, jax.tree.leaves(position, is_leaf=is_sampled_distance)))
-    banded = by_gap and scheme.reads == "distance" and not scheme.overrides("value_bias")
+    banded = is_banded(form, encoded) and not scheme.overrides("value_bias")
     scale = form.weighting.scale
     late = scale if q.dtype != exact else 1.0
     q = q if q.dtype != exact else q * scale
@@ -61,7 +59,7 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
         past = (parts - 1) * count + layout.round_up(count, tiling.cols) - 1
         gaps = jnp.arange(past + layout.round_up(queries, tiling.rows)) - past
         gaps = start + jnp.clip(gaps, 1 - parts * count, queries - 1).astype(jnp.int32)
-        w = nested(band(scheme, form.params, gaps, None if form.implied else position, heads, exact))
+        w = nested(band(form, encoded, gaps, jnp.arange(heads)))
     (lags, qp), (_, kp) = (part(side.position, is_sampled_distance) for side in (encoded.query, encoded.key))
     (k, v), (query_info, key_info) = first((encoded.k, encoded.v)), first((encoded.query_info, encoded.key_info))
     arrays = Arrays(

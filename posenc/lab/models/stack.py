@@ -86,7 +86,10 @@ class Stack(Ends):
         drop = dropout(self.shape.dropout, key, train)
 
         def run_layer(x, n, i, block, state):
-            arguments = attention_arguments(self.layers[i], n, inputs, key, train=train, new=new)
+            scheme = self.layers[i]
+            arguments = attention_arguments(scheme, n, inputs, key, train=train, new=new)
+            if new is None and all(coordinates is None for coordinates, _ in normal_form(scheme).draws):
+                arguments["positions"] = None  # attention counts them, and computes a bias once for each distance
             return layer(x, n, i, block, state, drop=drop.at("layer", n), tied=self.shared(i), **arguments)
 
         x = self.enter(inputs, key, train)
