@@ -115,6 +115,27 @@ def test_the_atlas_sorts_and_chooses_by_keyboard(opened):
     assert numbers and numbers == sorted(numbers, reverse=True)
 
 
+def test_the_atlas_shows_rows_by_their_names_and_the_address_keeps_what_was_chosen(opened):
+    page = opened("atlas")
+    rows = page.locator("#atlas-table tbody th")
+    page.locator("select[name=model]").select_option("encoder")
+    page.locator("select[name=sort]").select_option("offset")
+    whole = rows.count()
+    page.locator("input[name=words]").focus()
+    page.keyboard.type("rope rand")
+    names = rows.all_inner_texts()
+    assert 0 < len(names) < whole and all("rope" in name and "rand" in name for name in names)
+    page.reload()
+    page.wait_for_selector("#atlas-chart svg")
+    assert rows.all_inner_texts() == names
+    assert "encoder" in page.locator("#atlas-table caption").inner_text()
+    assert page.locator("select[name=sort]").input_value() == "offset"
+    page.locator("input[name=words]").fill("no row has this")
+    assert rows.count() == 0 and "0 rows" in page.locator("#atlas-count").inner_text()
+    page.locator("input[name=words]").fill("")
+    assert rows.count() == whole
+
+
 def test_a_cell_of_the_atlas_tells_its_runs_and_shows_its_places(opened):
     page = opened("atlas")
     cell = page.locator("#atlas-chart .mark-rect path").first

@@ -24,6 +24,7 @@ ABOUT = (
     "Every scheme on the same probes. L is the longest size trained on; a number is the median share right over seeds."
     " Blue: how far that is on the way from the best floor, what needs no learning, to 1. Grey: the sizes trained on"
     " were not learned, so that a longer one tells nothing. Hover a cell for its runs; click it for accuracy by place."
+    " The address keeps what you choose."
 )
 EMPTY = (
     "No record of the atlas is committed yet. `posenc sweep atlas` trains it; `posenc atlas rope fox` prints rows side"
@@ -53,6 +54,7 @@ def atlas_page(experiments: Path, assets: Path) -> SitePage:
     families = [f for f in HUES if any(line["family"] == f for line in cells)]
     families += sorted({line["family"] for line in cells} - {*families})
     menus = [
+        tags.field("words", "Rows with"),
         tags.menu("model", "Direction", {m: f"{m}, {'one way' if m == 'decoder' else 'both ways'}" for m in models}),
         tags.menu("metric", "Metric", METRICS),
         tags.menu("rate", "Learning rate", {r: "chosen in validation" if r == CHOSEN else r for r in rates}),

@@ -92,6 +92,11 @@ def menu(name: str, label: str, choices: Mapping[str, str]) -> str:
     return f'<label>{label} <select name="{name}">{options}</select></label>'
 
 
+def field(name: str, label: str) -> str:
+    """A field to type words into, under its label."""
+    return f'<label>{label} <input type="search" name="{name}" size="12" autocomplete="off"></label>'
+
+
 def facts(rows: Iterable[tuple[str, object]]) -> str:
     """Names and what they say, in two columns."""
     lines = [f"<dt>{escape(name)}</dt><dd>{cell(value)}</dd>" for name, value in rows if value]

@@ -1,9 +1,11 @@
-// The atlas: menus choose among the lines of the data; the heat map, the table and the curve show what was chosen.
+// The atlas: menus choose among the lines of the data; the heat map, the table and the curve show what was chosen, and
+// the address keeps it.
 (() => {
   const STEP = 17;  // pixels of a row
   const data = window.posencAtlas;
   const menus = document.getElementById("atlas-menus").elements;
   const picks = document.getElementById("atlas-picks").elements;
+  const wanted = new URLSearchParams(location.hash.slice(1));  // what the address names and no menu has taken yet
   let heat = null;
   let cells = [];
   let height = 0;
@@ -16,8 +18,9 @@
 
   function lines() {
     const metric = menus.metric.value;
+    const words = menus.words.value.toLowerCase().split(/\s+/);
     const fits = (line) =>
-      line.model === menus.model.value && line.rate === menus.rate.value &&
+      words.every((word) => line.row.toLowerCase().includes(word)) && line.model === menus.model.value && line.rate === menus.rate.value &&
       (!menus.family.value || line.family === menus.family.value);
     return data.cells.filter(fits).map((line) => {
       const learned = line.reach !== null;
@@ -52,7 +55,8 @@
   }
 
   function options(select, choices, blank) {
-    const before = select.value;
+    const before = wanted.get(select.name) ?? select.value;
+    wanted.delete(select.name);
     select.replaceChildren(...choices.map(([value, text]) => new Option(text, value)));
     select.value = choices.some(([value]) => value === before) ? before : blank;
   }
@@ -112,6 +116,8 @@
         `${own.line.at(-1)[1]} at place ${own.line.at(-1)[0]}; medians of seeds, at the chosen rate.`
       : "The records have no shares by place here: the task has one answer, or was not run.";
     document.getElementById("atlas-places").hidden = !own;
+    const chosen = [...menus, ...picks].filter((menu) => menu.value).map((menu) => [menu.name, menu.value]);
+    history.replaceState(null, "", `#${new URLSearchParams(chosen)}`);
     if (heat && own) embed("#atlas-places", { ...data.lines, datasets: { places: points } });
   }
 
@@ -141,7 +147,12 @@
     showPlaces();
   }
 
-  document.getElementById("atlas-menus").addEventListener("change", show);
+  for (const menu of menus) {
+    const value = wanted.get(menu.name);
+    if (value === null || menu === menus.sort) continue;  // what to sort by depends on the other menus
+    if (!menu.options || [...menu.options].some((option) => option.value === value)) menu.value = value;
+  }
+  document.getElementById("atlas-menus").addEventListener("input", show);
   document.getElementById("atlas-picks").addEventListener("change", showPlaces);
   for (const id of ["atlas-menus", "atlas-picks"]) {
     document.getElementById(id).addEventListener("submit", (event) => event.preventDefault());
