@@ -149,8 +149,8 @@
 
   for (const menu of menus) {
     const value = wanted.get(menu.name);
-    if (value === null || menu === menus.sort) continue;  // what to sort by depends on the other menus
-    if (!menu.options || [...menu.options].some((option) => option.value === value)) menu.value = value;
+    const fits = menu.options ? [...menu.options].some((option) => option.value === value) : value !== null;
+    if (fits) menu.value = value;
   }
   document.getElementById("atlas-menus").addEventListener("input", show);
   document.getElementById("atlas-picks").addEventListener("change", showPlaces);
