@@ -3,9 +3,10 @@
 Two sources whose least loss is known token by token. The memory of one ends after 16 tokens, and every local scheme
 must be flat on it; the other copies parts of itself, and half a nat lies more than 64 tokens back.
 
-Source: ours; the orders are those of perplexity on text, from memory: Press et al. (2022), ALiBi; Chi et al. (2022),
-KERPLE; Chi et al. (2023), Sandwich; Sun et al. (2023), xPos; Li et al. (2024), FIRE; Lin et al. (2025), FoX; Tan et al.
-(2025), stick-breaking; Haviv et al. (2022), no positions; Peng et al. (2024), of RoPE stretched without training.
+Source: ours; the orders are those of perplexity on text: Press et al. (2022), ALiBi; Chi et al. (2022), KERPLE; Chi et
+al. (2023), Sandwich; Sun et al. (2023), xPos; Li et al. (2024), FIRE; Lin et al. (2025), FoX; Tan et al. (2025),
+stick-breaking; Haviv et al. (2022), no positions; Peng et al. (2024), of RoPE stretched without training. They are from
+memory but for xPos and FoX, read in the papers, and ALiBi, whose caption others quote.
 Setting: two layers of width 64, four heads, 64 tokens of 16 symbols for 512 and more of text, 2,000 steps of 16 rows.
 A convolution of three taps stands before every model, without which copies are hardly learned in these steps; nats of
 papers do not compare with these.
@@ -46,14 +47,14 @@ def _order(first, second, source, over="beyond", **rest):
 
 
 published = [
-    _order("alibi", "sinusoidal", "Press et al. (2022), figure 1, of perplexity beyond the trained length"),
+    _order("alibi", "sinusoidal", "Press et al. (2022), caption of figure 1, of longer inputs", seen="copy"),
     _order("learned", "nope", "Haviv et al. (2022), of perplexity at the trained length", over="trained"),
     _order("kerple", "alibi", "Chi et al. (2022), of perplexity beyond the trained length"),
     _order("sandwich", "rope", "Chi et al. (2023), of perplexity beyond the trained length"),
-    _order("xpos", "rope", "Sun et al. (2023), of perplexity beyond the trained length"),
+    _order("xpos", "rope", "Sun et al. (2023), table 1, of length extrapolation", seen="paper"),
     _order("fire", "alibi", "Li et al. (2024), of perplexity at two and four times the trained length", over=NEAR),
     _order("fire", "kerple", "Li et al. (2024), of perplexity at two and four times the trained length", over=NEAR),
-    _order("fox", "rope", "Lin et al. (2025), of the loss beyond the trained length"),
+    _order("fox", "rope", "Lin et al. (2025), abstract, of length extrapolation", seen="paper"),
     _order("stick_breaking", "rope", "Tan et al. (2025), of perplexity beyond the trained length"),
     _order(f"{STRETCHED['ntk']}{WITH}rope", "rope", "Peng et al. (2024), §3.1, without further training", over=NEAR),
     _order(f"{STRETCHED['rerope']}{WITH}rope", "rope", "Su (2023), table 1, without further training", over=NEAR),
