@@ -70,6 +70,7 @@ ConViT, 0.75, do not learn it.
 In 51 cells rates that tie differ by 0.2 or more beyond L, most in GRAPE-M on the token back, by 0.67.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from posenc.lab.spec import atlas
@@ -117,7 +118,8 @@ def extend_record(experiment, record, run):
     trials = _trials(experiment, {group.task.label for group in before})
     added = sorted(task for task, ids in trials.items() if ids <= trained)
     if added:
-        new = results.only(task=tuple(added))
+        ids = set().union(*(trials[task] for task in added))
+        new = replace(results, records=tuple(group for group in results.records if ids.issuperset(group.ids)))
         changed = ask(new.only(scheme="rope"), schemes=[*atlas.AFTER_TRAINING.values()])
         write_bundle(record, experiment.name, (*before, *new.records, *changed.records), ())
     return added

@@ -3,6 +3,8 @@
 from statistics import median
 
 from posenc.lab.results.atlas_cells import atlas_cells
+from posenc.lab.spec.experiment_file import from_file
+from tests.hits import FOLDER
 
 SIDED = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
 SIGNED = ("log_cpb", "convit(axes=1)", "shaw", "music_transformer", "deberta(reach=16)", "transformer_xl")
@@ -352,3 +354,44 @@ def of_atlas_longer(at):
     last = {scheme: at.seeds(back, scheme, "last") for scheme in ("kerple", "alibi(factor=64.0)", "alibi")}
     yield from (median(last["kerple"][16]), median(last["kerple"][64]), median(last["alibi(factor=64.0)"][64]))
     yield from (at.half(back, "kerple"), median(last["alibi"][16]), at.half(back, "alibi"))
+
+
+def of_atlas_recall(at):
+    """Who holds it how far, who fades, and who does not learn it, run by run, since runs of one row differ."""
+    cells, trained = (of["recall"] for of in _by_probe(at))
+    task, scaled = "mqar(symbols=64, power=1.0)", "ssmax + rope"
+    assert (len(trained), *_held(trained, 1, 2, 4)) == (46, 39, 36, 30)
+    assert sum(cell.four >= 0.98 for cell in trained) == 24
+    yield from ("0.9", "0.98")
+    faded = ["xpos", "complex_order", "alibi(factor=64.0)", "liere(axes=1)", "vo_rope", "algebraic", "sinusoidal"]
+    faded += ["binary", "rope(base=10.0)"]
+    assert {cell.row for cell in trained if cell.learned and cell.four < 0.9} == {*faded}
+    yield from (cells[row].four for row in ("rope", *faded))
+    assert [cell.row for cell in trained if cell.rates_apart >= 0.2] == ["alibi(factor=64.0)"]
+    yield from (cells["alibi(factor=64.0)"].rates_apart, "0.2")
+    begun, guessing = ("repo", "nope", scaled), ("lstm", "gru", "tupe", "tapa")
+    assert _unlearned(trained) == {*begun, *guessing} and 0.89 < cells["repo"].once < 0.9
+    yield from (cells["nope"].once, cells[scaled].once, cells["rope"].floor)
+    assert all(abs(cells[row].once - cells[row].floor) < 0.005 for row in guessing)
+    runs = {row: sorted(at.shares[task, f"{row} (model=decoder)", 32, "token"]) for row in ("nope", scaled)}
+    assert [share < 0.3 for share in runs["nope"]] == [True, False, False, False]
+    assert runs[scaled][2] == runs[scaled][3]
+    yield runs[scaled][2]
+    yield from (at.half(task, f"{row} (model=decoder)") for row in (*begun, "tapa"))
+
+
+def of_atlas_recall_seeds(at):
+    """The three that are compared, RoPE's runs that have not learned it, and its models under what stretches them."""
+    cells, ahead = _by_probe(at)[0]["recall"], ("path", "selective_rope")
+    yield cells["rope"].once
+    assert all(cells[row].once > 0.995 for row in ahead)
+    yield from (cells[row].four for row in ("rope", *ahead))
+    assert all(min(at.ahead(claim)) > 0 for claim in from_file(FOLDER / "atlas_recall_seeds.py").published)
+    runs = {row: sorted(at.shares["mqar(symbols=64, power=1.0)", row, 32, "token"]) for row in ("rope", *ahead)}
+    assert all(len(shares) == 12 for shares in runs.values()) and all(runs[row][0] > 0.9 for row in ahead)
+    assert runs["rope"][1] < 0.26 and runs["rope"][3] > 0.99
+    yield from (runs["rope"][2], cells["rope"].floor)
+    alike = (("by_parts", "self_extend(group=7)", "yarn"), ("rerope", "llama3(factor=4.0, base=10000.0)"))
+    for methods in (*alike, ("ntk", "dynamic_ntk"), ("pi",), ("longrope",)):
+        (value,) = {round(cells[f"{method}, trained with rope"].four, 2) for method in methods}
+        yield value

@@ -10,7 +10,14 @@ from posenc.lab import metrics
 from posenc.lab.results import losses
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.spec.experiment_file import executed, from_file
-from tests.atlas_numbers import of_atlas, of_atlas_contrasts, of_atlas_encoders, of_atlas_longer
+from tests.atlas_numbers import (
+    of_atlas,
+    of_atlas_contrasts,
+    of_atlas_encoders,
+    of_atlas_longer,
+    of_atlas_recall,
+    of_atlas_recall_seeds,
+)
 from tests.hits import FOLDER
 
 
@@ -363,6 +370,8 @@ OTHERS = (
     of_atlas_contrasts,
     of_atlas_encoders,
     of_atlas_longer,
+    of_atlas_recall,
+    of_atlas_recall_seeds,
     of_base,
     of_base_content,
     of_copying,

@@ -62,14 +62,15 @@ def test_what_the_front_page_says_of_the_atlas():
         if ", trained with" not in recorded.row:
             rows[recorded.model].setdefault(recorded.probe, {})[recorded.row] = recorded.reach or 0
     encoders, rows = rows["encoder"], rows["decoder"]
-    assert {len(of) for of in rows.values()} == {46} and (len(rows), len(encoders)) == (10, 8)
-    assert "ten in decoders and eight in encoders" in readme
+    assert {len(of) for of in rows.values()} == {46} and (len(rows), len(encoders)) == (11, 8)
+    assert "eleven in decoders and eight in encoders" in readme
     held = {(probe, n): {row for row, reach in of.items() if reach >= n} for probe, of in rows.items() for n in (2, 4)}
     counts = re.search(
         r"46 rows .*? (\d+) hold the token three places back to 4 L and (\d+) the index .* (\w+) hold both", readme
     )
     both = held["offset", 4] & held["index", 4]
     assert counts.groups() == (str(len(held["offset", 4])), str(len(held["index", 4])), "three") and len(both) == 3
+    assert len(held["recall", 4]) == 30 and "Values found by their keys are held to 4 L by 30" in readme
     falling = {"convit(axes=1)", "grape_a", "kerple", "kerple + dape", "kerple + dape_v2", "sandwich"}
     assert held["copy", 2] == falling and "Copies are held to 2 L by six" in readme
     assert held["parity", 2] == {"path", "lstm", "gru"} and "and parity by PaTH, LSTM and GRU" in readme

@@ -207,11 +207,11 @@ def test_an_experiment_is_described_by_its_file(posenc, tmp_path):
 
 def test_schemes_and_tasks_name_the_experiments_that_ran_them(posenc):
     assert "\n  experiments  atlas, atlas_encoders, averaging\n" in posenc("describe", "count_symbol").out
-    assert "\n  experiments  atlas, invariance" in posenc("describe", "xpos").out
+    assert "\n  experiments  atlas, atlas_recall, invariance" in posenc("describe", "xpos").out
     assert "\n  experiments  in no committed record" in posenc("describe", "rope_2d").out
     assert "\n  experiments  atlas, atlas_contrasts, flipflop\n" in posenc("describe", "flip_flop").out
     together = json.loads(posenc("describe", "log_n + rope", "--json").out)["experiments"]
-    assert together == ["atlas", "atlas_encoders", "extension"]
+    assert together == ["atlas", "atlas_encoders", "atlas_recall", "atlas_recall_seeds", "extension"]
 
 
 BAD = {
