@@ -69,6 +69,7 @@ SMALLEST = {
     "gates": ("length=17", "shortest=17", "sizes=17,18"),
     "invariance": ("length=2", "sizes=1,4"),
     "language": ("length=8", "shortest=8", "sizes=8,16"),
+    "language_control": ("length=8", "shortest=8", "sizes=8,16"),
     "length": ("length=4", "sizes=4,5"),
     "memory": ("length=25", "shortest=25", "sizes=25,26"),
     "norms": ("length=5", "sizes=5,6"),
@@ -101,7 +102,7 @@ def test_what_was_published_is_data_and_of_a_setting_that_is_told(path):
     assert all(isinstance(one, Published | Order) for one in made.published)
     assert len(set(made.published)) == len(made.published)
     assert bool(made.published) <= bool(made.header.setting), "say what is smaller or other than where it was published"
-    assert made.published or path.stem in ("first_look", *atlas.EXPERIMENTS)
+    assert made.published or path.stem in ("first_look", "language_control", *atlas.EXPERIMENTS)
 
 
 def test_the_quick_start_says_where_its_mark_may_stand():
