@@ -21,8 +21,8 @@ What fades, at 128: RoPE 0.92, xPos 0.88, complex order 0.83, ALiBi with slopes 
 differ there by 0.32, those of no other row by 0.2.
 
 Not learned in 4,000 steps: RePo, just below, no positions 0.82, RoPE with scalable softmax 0.77, and LSTM, GRU, TUPE
-and TAPA, which guess among the four values of the text, 0.25. A run learns it all at once or not yet: of the four runs
-without positions one is at a guess, and of scalable softmax two have 1.00. With six seeds RoPE has such runs too
+and TAPA, which guess among the four values of the text, 0.25. Runs of one row differ: of the four without positions one
+is at a guess, and of scalable softmax two have 1.00. With six seeds RoPE has runs that do not learn it too
 (`atlas_recall_seeds`), so who is not learned here may be so by its seeds. Over the last half of the steps losses fell
 by 73 % for RePo, 61 % without positions, 65 % with scalable softmax, 14 % for TAPA.
 """

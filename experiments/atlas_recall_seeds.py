@@ -1,4 +1,4 @@
-"""Six seeds of recall: a run finds values by their keys at once or not at all, and RoPE stretched does so farther.
+"""Six seeds of recall: a quarter of RoPE's runs do not learn it in 4,000 steps, and RoPE stretched recalls farther.
 
 The atlas has two seeds of each row. Here RoPE stands beside two schemes that are to recall better, and under schemes
 that stretch it after training.
