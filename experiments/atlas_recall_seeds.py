@@ -24,21 +24,21 @@ Self-Extend and YaRN 1.00, ReRoPE and Llama 3's 0.99, NTK and dynamic NTK 0.98; 
 """
 
 import dataclasses
+from pathlib import Path
 
 from posenc.lab.results.published import Order
 from posenc.lab.spec import atlas
+from posenc.lab.spec.experiment_file import executed
 
-PROBE = atlas.PROBES["recall"]
+whole = executed(Path(__file__).with_name("atlas_recall.py"))
 AHEAD = {
     "path": "Yang et al. (2025), abstract, of synthetic tasks",
     "selective_rope": "Movahedi et al. (2025), abstract, of recall in linear attention with gates",
 }
 
-plan = dataclasses.replace(atlas.PLAN, steps=PROBE.steps, seeds=tuple(range(6)))
-titles = atlas.titles("decoder", PROBE.steps)
-counted = "tokens"
-metric = {PROBE.task: PROBE.metric}  # as in the atlas
-published = [Order(PROBE.task, scheme, "rope", source, seen="paper") for scheme, source in AHEAD.items()]
+plan = dataclasses.replace(whole.plan, seeds=tuple(range(6)))
+titles, counted, metric = whole.titles, whole.counted, whole.metric
+published = [Order(whole.PROBE.task, scheme, "rope", source, seen="paper") for scheme, source in AHEAD.items()]
 
 
 def runs():

@@ -11,25 +11,18 @@ Variation: posenc sweep experiments/language_control.py --only scheme=rope,alibi
 Result: not run.
 """
 
-from posenc.lab.spec.experiment import grid
-from posenc.lab.spec.run import Plan, Run
+import dataclasses
+from pathlib import Path
 
-SCHEMES = "nope sinusoidal learned rope alibi kerple sandwich fire t5 xpos fox stick_breaking cope".split()
+from posenc.lab.spec.experiment_file import executed
 
-plan = Plan(steps=2000, seeds=(0, 1, 2), lr=(1e-3, 3e-3), sizes=(64, 128, 256, 512, 1024), rows=256)
-titles = {"hidden_markov": "A hidden Markov chain"}
-names = {"nope (model=lstm)": "LSTM"}
-counted = "tokens"
+copies = executed(Path(__file__).with_name("language.py"))
+TASK = "hidden_markov"
+
+plan = dataclasses.replace(copies.plan, seeds=(0, 1, 2))
+titles = {TASK: "A hidden Markov chain"}
+names, counted, figure = copies.names, copies.counted, copies.figure
 
 
 def runs():
-    sizes = {"length": 64, "shortest": 64, "longest": 1024, "buckets": 1}
-    base = Run(task="hidden_markov", model="decoder", width=64, depth=2, heads=4, batch=16, stem="conv(k=3)", **sizes)
-    return [*grid(base, scheme=SCHEMES), *grid(base, scheme=["nope"], model=["lstm"])]
-
-
-def figure(results):
-    """The excess over the exact loss by place."""
-    from posenc.lab.figures.by_place import excess_curve
-
-    return excess_curve(results)
+    return [dataclasses.replace(run, task=TASK) for run in copies.runs()]

@@ -395,3 +395,6 @@ def of_atlas_recall_seeds(at):
     for methods in (*alike, ("ntk", "dynamic_ntk"), ("pi",), ("longrope",)):
         (value,) = {round(cells[f"{method}, trained with rope"].four, 2) for method in methods}
         yield value
+
+
+EACH = (of_atlas, of_atlas_contrasts, of_atlas_encoders, of_atlas_longer, of_atlas_recall, of_atlas_recall_seeds)

@@ -10,14 +10,7 @@ from posenc.lab import metrics
 from posenc.lab.results import losses
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.spec.experiment_file import executed, from_file
-from tests.atlas_numbers import (
-    of_atlas,
-    of_atlas_contrasts,
-    of_atlas_encoders,
-    of_atlas_longer,
-    of_atlas_recall,
-    of_atlas_recall_seeds,
-)
+from tests import atlas_numbers
 from tests.hits import FOLDER
 
 
@@ -366,12 +359,7 @@ BY_LAST = (
 )
 OTHERS = (
     of_addition,
-    of_atlas,
-    of_atlas_contrasts,
-    of_atlas_encoders,
-    of_atlas_longer,
-    of_atlas_recall,
-    of_atlas_recall_seeds,
+    *atlas_numbers.EACH,
     of_base,
     of_base_content,
     of_copying,
