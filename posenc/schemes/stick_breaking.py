@@ -46,6 +46,5 @@ class StickBreaking(Scheme, name="stick_breaking"):
         itself = tile.ki[None, :] == tile.qi[:, None]
         takes = tile.visible & (self.current | ~itself)
         leaves = jax.lax.cumsum(jnp.where(takes, jax.nn.log_sigmoid(-s), 0), 1, reverse=True)
-        left = jnp.pad(leaves[:, 1:], ((0, 0), (0, 1)))  # by the keys between this one and the query
-        a = jnp.where(takes, jnp.exp(jax.nn.log_sigmoid(s) + left), 0)
+        a = jnp.exp(jnp.where(takes, s + leaves, -jnp.inf))  # log β_ij is s_ij + log(1 - β_ij)
         return a + jnp.where(tile.visible & itself, jnp.exp(leaves[:, :1]), 0) if self.remainder else a
