@@ -17,7 +17,23 @@ posenc sweep experiments/language.py, then
 python experiments/language.py language, which evaluates the kept models of RoPE under the schemes that stretch it and
 writes the record
 Variation: posenc sweep experiments/language.py --set stem=none steps=8000 batch=32 --name without
-Result: not run.
+Result: medians of six seeds; a gain is the share of what lies between the loss of the law of one token and the least
+one. At 64 tokens, the length trained on, attention gains 0.87 to 0.90 under every scheme, and the LSTM 0.40. At longer
+texts all of them gain less. At 256 FIRE has 0.71, KERPLE 0.70, CoPE, FoX and stick-breaking 0.69, T5 0.67, no positions
+0.66, ALiBi 0.66, learned positions 0.65, Sandwich 0.64, xPos 0.50, RoPE 0.49, sinusoids 0.32 and the LSTM 0.09. At
+1,024 FIRE has 0.49, KERPLE 0.47, CoPE, T5 and learned positions 0.46, no positions 0.45, stick-breaking 0.40, FoX 0.39,
+Sandwich 0.37, ALiBi 0.36, xPos and RoPE 0.20, the LSTM 0.02 and sinusoids 0.01.
+
+An exact reader would lose as much who sees so many of the last tokens, in texts of 256 and of 1,024: FIRE 79 and 137,
+KERPLE 77 and 130, CoPE 75 and 126, T5 70 and 126, learned positions 66 and 124, no positions 68 and 122, stick-breaking
+74 and 103, FoX 75 and 99, Sandwich 65 and 92, ALiBi 69 and 89, xPos 45 and 41, RoPE 44 and 40, the LSTM 6 and 3,
+sinusoids 28 and 0. So the best use twice the length trained on, ALiBi and Sandwich less than one and a half times it,
+RoPE less than it, and none the whole text. Learned positions, whose vectors beyond 64 were never trained, do there as
+no positions do.
+
+RoPE's models have at 256, stretched for four times the length without further training, under YaRN and ReRoPE 0.69,
+under NTK 0.63 and under log n 0.50. Six seeds do not decide between xPos and RoPE. FIRE is ahead of KERPLE in every
+seed, but by less than the hundredth that we count. The figure has nine of these rows.
 """
 
 from pathlib import Path
@@ -34,6 +50,7 @@ NEAR, FAR = (128, 256), (512, 1024)
 STRETCHED = {"ntk": "ntk", "yarn": "yarn", "rerope": "rerope(window=32)"}
 STRETCHED |= {"log_n": "log_n + rope"}
 """What RoPE's parameters are evaluated under, for four times the length; YaRN without its further training."""
+SHOWN = "nope sinusoidal rope alibi t5 kerple fire fox".split()
 
 plan = Plan(steps=2000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3, 3e-3), sizes=(64, 128, 256, 512, 1024), rows=256)
 titles = {COPIES: "A text that copies itself"}
@@ -43,7 +60,7 @@ counted = "tokens"
 
 def _order(first, second, source, **rest):
     labels = (f"{scheme} (model=decoder)" for scheme in (first, second))
-    return Order(COPIES, *labels, source, **({"seen": "memory"} | rest))
+    return Order(COPIES, *labels, source, **({"metric": "gain", "seen": "memory"} | rest))
 
 
 published = [
@@ -78,7 +95,7 @@ def figure(results):
     """The excess over the exact loss by place, and what readers of 16 and 64 tokens lose."""
     from posenc.lab.figures.by_place import excess_curve
 
-    return excess_curve(results)
+    return excess_curve(results.only(scheme=SHOWN))
 
 
 def main(run):

@@ -10,7 +10,7 @@ from posenc.lab import metrics
 from posenc.lab.results import losses
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.spec.experiment_file import executed, from_file
-from tests import atlas_numbers
+from tests import atlas_numbers, language_numbers
 from tests.hits import FOLDER
 
 
@@ -365,6 +365,7 @@ OTHERS = (
     of_copying,
     of_counting,
     of_extension,
+    *language_numbers.EACH,
     of_norms,
     of_recall,
     of_sensitivity,

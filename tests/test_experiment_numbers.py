@@ -11,6 +11,7 @@ from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.train.training import resolve
 from tests.hits import FOLDER, Recorded, header
+from tests.language_numbers import memories
 from tests.result_numbers import BY_LAST, OTHERS
 from tests.test_experiments import RECORDED
 
@@ -101,6 +102,13 @@ def test_every_number_of_a_result_is_read_from_the_record(numbers):
     found = [value if isinstance(value, str) else f"{value:.2f}" for value in numbers(Recorded(name))]
     assert QUOTED.findall(text) == found
     assert numbers in OTHERS or "last" in text
+
+
+def test_effective_memories_are_read_from_the_record():
+    of = memories(Recorded("language"))
+    assert re.findall(r"(\d+)\s+and\s+(\d+)[,.]", header("language").result) == [*of.values()]
+    told = re.findall(r"the last (\d+)", (FOLDER.parent / "README.md").read_text(encoding="utf-8"))
+    assert told == [of[scheme][1] for scheme in ("fire", "alibi", "rope")]
 
 
 def test_every_experiment_with_a_record_has_its_numbers_read():

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
+from posenc.lab.metrics import GAIN
 from posenc.lab.results.sizes import Rule, check_rule
 from posenc.language.echo import echoed
 
@@ -28,7 +29,7 @@ RELATIONS: tuple[Relation, ...] = get_args(Relation)
 About = Literal["score", "rate", "steps"]
 Statistic = Literal["median", "mean", "best"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
-MEASURED = ("token", "accuracy", "error", "exact", "last", "beyond")
+MEASURED = ("token", "accuracy", "error", "exact", "last", "beyond", GAIN)
 """Metrics that a claim can be about."""
 EPSILON = 1e-9
 """0.52 - 0.5 is more than 0.02 in floating point."""
@@ -55,7 +56,7 @@ class Published:
     source: str
     """The publication, and where in it; or the reason of a prediction of ours."""
     metric: str | None = None
-    """"token", "exact", "last" or "beyond"; the task's own unless given."""
+    """"token", "exact", "last", "beyond" or "gain"; the task's own unless given."""
     tolerance: float = 0.02
     of: Statistic = "median"
     """What theirs is of their runs."""
