@@ -9,7 +9,7 @@ import pytest
 
 from posenc.lab.figures.by_place import LEAST, excess_curve, excess_panels
 from posenc.lab.figures.figures import drawing
-from posenc.lab.figures.tables import notes
+from posenc.lab.figures.tables import memories, notes
 from posenc.lab.metrics import PARTS
 from posenc.lab.results.effective_memory import effective_memories, effective_memory
 from posenc.lab.results.excess import excess, octaves, window_excess
@@ -80,6 +80,15 @@ def test_a_table_tells_how_far_back_each_scheme_sees(readers):
     at_four, at_all = (line for line in notes(cells(readers), readers) if line.startswith("Effective memory"))
     assert "on copies at 64," in at_four and ": nope " in at_four and at_four.endswith("alibi 7.")
     assert "on copies at 128," in at_all and ": nope " in at_all
+
+
+def test_a_row_without_the_longest_size_leaves_its_line_to_the_others(readers):
+    first, *others = readers.records
+    near = lambda sizes: {n: of for n, of in sizes.items() if n < 128}  # noqa: E731
+    trials = [replace(t, places=near(t.places), evaluations=near(t.evaluations)) for t in first.trials]
+    task = replace(first.task, places=near(first.task.places), floors=near(first.task.floors))
+    at_four, at_all = memories(Results("language", (replace(first, task=task, trials=trials), *others)))
+    assert "rope 2" in at_four and "on copies at 128," in at_all and "rope" not in at_all and "alibi 7." in at_all
 
 
 def test_older_records_hold_too_few_windows_to_tell(readers):
