@@ -211,7 +211,7 @@ def test_schemes_and_tasks_name_the_experiments_that_ran_them(posenc):
     assert "\n  experiments  in no committed record" in posenc("describe", "rope_2d").out
     assert "\n  experiments  atlas, atlas_contrasts, flipflop\n" in posenc("describe", "flip_flop").out
     together = json.loads(posenc("describe", "log_n + rope", "--json").out)["experiments"]
-    assert together == ["atlas", "atlas_encoders", "atlas_recall", "atlas_recall_seeds", "extension"]
+    assert together == ["atlas", "atlas_encoders", "atlas_recall", "atlas_recall_seeds", "extension", "language"]
 
 
 BAD = {
