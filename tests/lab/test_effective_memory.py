@@ -148,10 +148,11 @@ def test_the_figure_has_the_excess_by_octave_a_bracket_and_the_lines_of_windows(
     assert {text.get_text() for text in axes.texts} >= {"sees 16", "sees 64", "trained on 2–16"}
 
 
-def test_the_experiment_draws_its_figure_from_such_records(readers):
+@pytest.mark.parametrize("labels", [("rope", "alibi", "nope"), ("cope", "xpos", "learned")], ids=["shown", "others"])
+def test_the_experiment_draws_its_figure_from_such_records(readers, labels):
     decoders = [
-        replace(record, run={**record.run, "model": "decoder"}, label=label)
-        for record, label in zip(readers.records, ("rope", "alibi", "nope"), strict=True)
+        replace(record, run={**record.run, "model": "decoder", "scheme": label}, label=label)
+        for record, label in zip(readers.records, labels, strict=True)
     ]
     figure, shown = drawing(from_file(FILE, yes=True), Results("language", tuple(decoders)))
     assert "A text that copies itself" in figure.caption and len(shown.records) == 3
