@@ -8,6 +8,7 @@ import pytest
 
 from posenc.lab.explain import aliases
 from posenc.lab.results.rates import validations
+from tests.alias_page import probe_head
 from tests.hits import FOLDER, Recorded, quoted
 
 BACK, RECALL = "token_k_back(k=3)", "mqar(symbols=64, power=1.0)"
@@ -24,15 +25,11 @@ def texts(*values):
     return [f"{value:.2f}" for value in values]
 
 
-def head(scheme):
-    return aliases.widest_head(aliases.frequencies(scheme, 16, 16), 3, 16)
-
-
 def test_the_head_of_the_page():
     at, beside_an_alias = Recorded("first_look"), []
     assert len(at.shares[BACK, "rope", 64, "token"]) == 10
     for size in (20, 24, 32):
-        for first, last, in_view in aliases.stretches(aliases.find_aliases(head("rope"), size), 3, size):
+        for first, last, in_view in aliases.stretches(aliases.find_aliases(probe_head("rope"), size), 3, size):
             shares = [share for n in range(first, last + 1) for share in at.place_shares(BACK, "rope", size, n, n)]
             beside_an_alias += shares if in_view else []
             assert in_view or min(shares) > 0.995
@@ -52,7 +49,7 @@ def test_the_other_schemes_of_the_figure():
 
 
 def test_the_arithmetic():
-    text, rope = section("The arithmetic"), head("rope")
+    text, rope = section("The arithmetic"), probe_head("rope")
     periods = [period for period in 2 * math.pi / rope.frequencies if period <= 27]
     assert f"in {periods[0]:.1f} and in {periods[1]:.1f} places" in text and len(periods) == 2
     assert f"{rope.turns(16)[0]:.2f} turns and the second {rope.turns(16)[1]:.2f}" in text
@@ -96,7 +93,7 @@ def test_decoders():
 def test_the_bound_of_a_source_is_what_it_gives_at_base_10():
     text = section("What the base decides")
     assert f"{2 * math.pi * 10:.0f} tokens at base 10" in text
-    gaps = [alias.gap for alias in aliases.find_aliases(head("rope(base=10.0)"), 256, 1.0)]
+    gaps = [alias.gap for alias in aliases.find_aliases(probe_head("rope(base=10.0)"), 256, 1.0)]
     assert min(gaps) > 0.5 and "none within 256 tokens is below a half" in text
 
 

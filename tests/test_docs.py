@@ -7,15 +7,12 @@ POSENC_REGENERATE=1 pytest tests/test_docs.py -n0 -k table       writes the tabl
 import ast
 import contextlib
 import importlib.util
-import math
 import os
 import re
 import typing
 from pathlib import Path
-from statistics import median
 
 import jax
-import numpy as np
 import pytest
 
 import posenc
@@ -23,7 +20,6 @@ from posenc.catalog.schemes import summary
 from posenc.core import scheme
 from posenc.lab import cli, tasks
 from posenc.lab.cli import claims, listing, templates
-from posenc.lab.explain import aliases
 from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.answer import whether_it_holds
@@ -35,12 +31,11 @@ from posenc.lab.results.verdicts import count_verdicts, findings
 from posenc.lab.spec import run
 from posenc.lab.spec.abilities import ABILITIES
 from posenc.lab.spec.committed import record_of
-from posenc.lab.spec.experiment_file import executed, from_file
+from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.tasks.task import Layout
 from posenc.lab.train import generate
-from tests import atlas_page
-from tests.hits import Recorded
+from tests import alias_page, atlas_page
 from tests.huggingface import page as huggingface
 from tests.test_architecture import ORDER, tree
 
@@ -142,53 +137,6 @@ def cues():
             yield f"`{name}`", f"{cue.start} to {cue.stop - 1}"
 
 
-def places():
-    """The token three places back in rows of 64: medians of the seeds in the committed record, from one place to the
-    next where training ended or arithmetic says that RoPE steps."""
-    at, script = Recorded("first_look"), executed(EXPERIMENTS / "figures" / "by_place.py")
-    firsts = sorted({script.TRAINED, *(part.first for part in script.stretches())})
-    lasts = [*(first - 1 for first in firsts[1:]), script.ROW - 1]
-    stretches = list(zip(firsts, lasts, strict=True))
-    shares = {
-        name: [median(at.place_shares(script.TASK, name, script.ROW, *ends)) for ends in stretches]
-        for name in at.schemes(script.TASK)
-    }
-    names = [f"{first} to {last}" + " (trained)" * (last < script.TRAINED) for first, last in stretches]
-    yield f"right in a row of {script.ROW}, at places", *names
-    for name in sorted(shares, key=lambda name: -sum(shares[name])):
-        yield f"`{name}`", *(f"{share:.2f}" for share in shares[name])
-
-
-def alias_stretches():
-    """What arithmetic cuts rows into, and what the ten seeds of RoPE have there."""
-    at = Recorded("first_look")
-    yield "row of", "places", "aliases in view", "right, median of seeds", "lowest seed", "highest seed"
-    for size in (20, 24, 32, 48, 64):
-        for first, last, in_view in aliases.stretches(aliases.find_aliases(probe_head("rope"), size), 3, size):
-            seeds = sorted(at.place_shares("token_k_back(k=3)", "rope", size, first, last))
-            places = f"{first} to {last}" if first < last else str(first)
-            distances = ", ".join(f"{alias.distance:+}" for alias in in_view) or "none"
-            yield str(size), places, distances, *(f"{share:.2f}" for share in (median(seeds), seeds[0], seeds[-1]))
-
-
-def bases():
-    """The pairs that turn within the distances trained on, and the strongest aliases, by base."""
-    yield "base", "periods of pairs that turn", "gap behind, in 64", "gap ahead, in 64", "smallest gap in 256"
-    for base in (10, 16, 100, 1000, 10_000, 100_000):
-        head = probe_head(f"rope(base={base}.0)")
-        periods = [f"{period:.1f}" for period in 2 * math.pi / head.frequencies if period <= np.ptp(head.span)]
-        row = aliases.find_aliases(head, 64, 0.5)
-        sides = [[(gap, distance) for distance, gap in row if (distance > 0) == ahead] for ahead in (False, True)]
-        gaps = [f"{min(side)[0]:.2f} at {min(side)[1]:+}" if side else "above 0.5" for side in sides]
-        smallest = min(alias.gap for alias in aliases.find_aliases(head, 256, 1.0))
-        yield f"{base:,}", ", ".join(periods), *gaps, f"{smallest:.2f}"
-
-
-def probe_head(scheme):
-    """The head of `first_look`: 16 features, the token three places back, rows of up to 16 tokens."""
-    return aliases.widest_head(aliases.frequencies(scheme, 16, 16), 3, 16)
-
-
 TABLES = {
     "schemes": ("docs/schemes.md", schemes),
     "tasks": ("docs/tasks.md", suites),
@@ -199,9 +147,7 @@ TABLES = {
     "published": ("docs/published-floors.md", published),
     "bags": ("docs/published-floors.md", bags),
     "cues": ("docs/published-floors.md", cues),
-    "places": ("docs/rope-aliases.md", places),
-    "aliases": ("docs/rope-aliases.md", alias_stretches),
-    "bases": ("docs/rope-aliases.md", bases),
+    **{name: ("docs/rope-aliases.md", rows) for name, rows in alias_page.TABLES.items()},
     **{name: ("docs/which-scheme.md", rows) for name, rows in atlas_page.TABLES.items()},
     "read": ("docs/huggingface.md", huggingface.read),
     "refused": ("docs/huggingface.md", huggingface.refused),

@@ -92,9 +92,9 @@ def test_a_scheme_of_ones_own_is_trained_and_stands_under_the_control(posenc, re
 
 def test_a_scheme_of_ones_own_has_the_cells_of_the_model_asked_for(posenc, recorded, short, fresh, tmp_path):
     (tmp_path / "mine.py").write_text(SCHEME.format(rate=0.1))
-    for model in ("encoder", "decoder"):
-        said = posenc("atlas", "mine:Mine", "--control", "nope", "--probes", "offset", "--model", model, "--json")
-        assert [(c["row"], c["model"]) for c in json.loads(said.out)] == [("nope", model), ("mine", model)]
+    for model, control in (("encoder", "rope"), ("decoder", "fox")):
+        said = posenc("atlas", "mine:Mine", "--control", control, "--probes", "offset", "--model", model, "--json")
+        assert [(c["row"], c["model"]) for c in json.loads(said.out)] == [(control, model), ("mine", model)]
 
 
 def test_a_probe_that_a_scheme_cannot_run_is_told_and_the_others_go_on(posenc, recorded, short):

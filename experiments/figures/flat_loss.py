@@ -1,0 +1,32 @@
+"""What ten models lose above the exact least by place, on copies and on a chain that a window of 16 tokens explains:
+python experiments/figures/flat_loss.py [FOLDER]
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from posenc.lab.figures.across import panels
+from posenc.lab.figures.by_place import excess_panels
+from posenc.lab.figures.figures import save, worded
+from posenc.lab.results.results import load
+from posenc.lab.spec.committed import record_of
+from posenc.lab.spec.experiment_file import executed, from_file
+
+EXPERIMENTS = Path(__file__).resolve().parent.parent
+COPIES, CHAIN = EXPERIMENTS / "language.py", EXPERIMENTS / "language_control.py"
+SCHEMES = [*executed(COPIES).SHOWN, "learned"]
+
+
+def main(folder=EXPERIMENTS / "figures"):
+    """Write the figure as SVG, PDF and PNG, with its numbers and its caption."""
+    copies, chain = (worded(from_file(path), load(record_of(path))).only(scheme=SCHEMES) for path in (COPIES, CHAIN))
+    words = replace(copies.words, titles={**copies.words.titles, **chain.words.titles})
+    both = replace(copies, records=(*copies.records, *chain.records), words=words)
+    drawing = panels(both, [*excess_panels(copies), *excess_panels(chain)], most=len(SCHEMES) + 1)
+    for path in save(drawing.figure, Path(folder), "flat_loss", both, drawing.caption):
+        print(path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
