@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from posenc.lab.figures import style
 from posenc.lab.figures.captions import counts, numbers
@@ -74,29 +76,37 @@ def _table(
     """A line of floors, then a line for each row."""
     import matplotlib
 
-    blues = matplotlib.colormaps["Blues"]
+    blues, colours, empty = matplotlib.colormaps["Blues"], {}, []
     for x, (model, probe) in enumerate(columns):
         floor = max(cell.floor for cell in cells.values() if (cell.model, cell.probe) == (model, probe))
         axes.text(x, 0, style.short_share(floor), ha="center", va="center", color=style.SOFT)
         for y, row in enumerate(rows, 1):
-            box = ([x - 0.5, x + 0.5], y - 0.5, y + 0.5)
             cell = cells.get((row, model, probe))
             if cell is None:
-                hatch = "////" * (not atlas.has_row(row, model))
-                axes.fill_between(*box, facecolor="none", edgecolor=style.FAINT, linewidth=0, hatch=hatch)
+                empty += [] if atlas.has_row(row, model) else [(x, y)]
                 continue
-            filled = blues(cell.above) if cell.learned else style.FAINT
+            colours[x, y] = blues(cell.above) if cell.learned else style.FAINT
             ink = style.SOFT if not cell.learned else "white" if cell.above > 0.6 else style.INK
-            axes.fill_between(*box, color=filled, linewidth=0)
             text = f"{cell.reach:.2g}" if cell.reach is not None else style.short_share(cell.trained)
             axes.text(x, y, text, ha="center", va="center", color=ink)
             if cell.learned and cell.rates_apart >= APART:
                 axes.plot(x + 0.42, y - 0.32, ".", color=ink, markersize=2)
+    _boxes(axes, [*colours], facecolors=[*colours.values()])
+    _boxes(axes, empty, facecolors="none", edgecolors=style.FAINT, hatch="////")
     axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) + 0.5, -0.5), xticks=[])
     names = [row.replace(f"{WITH}rope", STAR) for row in rows]
     axes.set_yticks(range(len(rows) + 1), ["best floor at 2 L", *names])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+
+
+def _boxes(axes: Axes, centres: Sequence[tuple[int, int]], **looks: Any) -> None:
+    """A box of one by one around each centre; all as one collection, since a thousand are slow to draw."""
+    from matplotlib.collections import PolyCollection
+
+    corners = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
+    boxes = PolyCollection([corners + centre for centre in centres], linewidths=0, **looks)
+    axes.add_collection(boxes, autolim=False)
 
 
 def _headings(axes: Axes, columns: Sequence[tuple[str, str]]) -> None:
