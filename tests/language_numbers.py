@@ -1,13 +1,15 @@
-"""The numbers that the Results of language experiments quote, read from their records in the order of the text."""
+"""The numbers that the Results of language experiments quote, read from their records in the order of the text, and the
+table of docs/flat-loss.md."""
 
 from statistics import median
 
 from posenc.lab.results.effective_memory import effective_memories
 from posenc.lab.spec.experiment_file import from_file
-from tests.hits import FOLDER
+from tests.hits import FOLDER, Recorded
 
-COPIES, LENGTH = "copies", 64
+COPIES, CHAIN, LENGTH = "copies", "hidden_markov", 64
 BY_GAIN = "fire kerple cope fox stick_breaking t5 nope alibi learned sandwich xpos rope sinusoidal lstm".split()
+BY_CHAIN = "lstm fox stick_breaking alibi kerple sandwich xpos fire nope t5 cope rope sinusoidal learned".split()
 BY_MEMORY = "fire kerple cope t5 learned nope stick_breaking fox sandwich alibi xpos rope lstm sinusoidal".split()
 STRETCHED = ("yarn", "rerope(window=32)", "ntk", "log_n + rope")
 
@@ -16,24 +18,22 @@ def label(scheme):
     return "nope (model=lstm)" if scheme == "lstm" else f"{scheme} (model=decoder)"
 
 
+def gains(at, task, schemes, size):
+    """What each of these, the best first, gains at a size."""
+    rounded = {scheme: f"{at.cell(task, label(scheme), size):.2f}" for scheme in schemes}
+    assert [*rounded.values()] == sorted(rounded.values(), reverse=True)
+    return rounded
+
+
 def of_language(at):
     """Gains at the length trained on, at four times it and at 16 times it; schemes of one number are named once."""
-
-    def gain(scheme, size):
-        return at.cell(COPIES, label(scheme), size)
-
-    def gains(schemes, size):
-        rounded = {scheme: f"{gain(scheme, size):.2f}" for scheme in schemes}
-        assert [*rounded.values()] == sorted(rounded.values(), reverse=True)
-        return rounded
-
     assert not at.halves, "no loss still fell"
-    attention = [gain(scheme, LENGTH) for scheme in BY_GAIN[:-1]]
-    yield from (min(attention), max(attention), gain("lstm", LENGTH))
-    near = gains(BY_GAIN, 256)
+    attention = [at.cell(COPIES, label(scheme), LENGTH) for scheme in BY_GAIN[:-1]]
+    yield from (min(attention), max(attention), at.cell(COPIES, label("lstm"), LENGTH))
+    near = gains(at, COPIES, BY_GAIN, 256)
     assert near["cope"] == near["fox"] == near["stick_breaking"]
     yield from (near[scheme] for scheme in BY_GAIN if scheme not in ("fox", "stick_breaking"))
-    far = gains(BY_MEMORY, 1024)
+    far = gains(at, COPIES, BY_MEMORY, 1024)
     assert far["cope"] == far["t5"] == far["learned"] and far["xpos"] == far["rope"]
     yield from (far[scheme] for scheme in BY_MEMORY if scheme not in ("t5", "learned", "rope"))
     stretched = [f"{at.cell(COPIES, f'{scheme}, trained with rope (model=decoder)', 256):.2f}" for scheme in STRETCHED]
@@ -43,6 +43,23 @@ def of_language(at):
     (claim,) = (c for c in from_file(FOLDER / "language.py").published if (c.first, c.second) == pair)
     ahead = at.ahead(claim)
     assert all(0 < value < 0.02 for value in ahead) and median(ahead) < 0.01
+
+
+def of_language_control(at):
+    """Gains at the length trained on and at 16 times it, and of two schemes at twice it."""
+    assert not at.halves, "no loss still fell"
+    inside = {scheme: at.cell(CHAIN, label(scheme), LENGTH) for scheme in BY_CHAIN}
+    attention = [gain for scheme, gain in inside.items() if scheme not in ("nope", "lstm")]
+    yield from (min(attention), max(attention), inside["nope"], inside["lstm"])
+    far = gains(at, CHAIN, BY_CHAIN, 1024)
+    assert far["fox"] == far["stick_breaking"]
+    yield from (far[scheme] for scheme in BY_CHAIN if scheme != "stick_breaking")
+    lost = [inside[scheme] - at.cell(CHAIN, label(scheme), 1024) for scheme in BY_CHAIN]
+    assert max(lost[:5]) < 0.025 < lost[5] < 0.07 and min(lost[6:]) > 0.15
+    copies = Recorded("language")
+    best = min(copies.cell(COPIES, label(scheme), 1024) for scheme in ("fire", "cope", "t5", "learned", "nope"))
+    assert best > max(copies.cell(COPIES, label(scheme), 1024) for scheme in ("alibi", "fox"))
+    yield from (at.cell(CHAIN, label(scheme), 128) for scheme in ("learned", "nope"))
 
 
 def memories(at):
@@ -55,4 +72,23 @@ def memories(at):
     return {scheme: tuple(f"{tokens:.0f}" for tokens in pair) for scheme, pair in of.items()}
 
 
-EACH = (of_language,)
+def sources():
+    """Gains at the length trained on and at the longest of both sources, and effective memory of copies."""
+    copies, chain = Recorded("language"), Recorded("language_control")
+    yield (
+        "scheme",
+        "copies at 64",
+        "copies at 1,024",
+        "memory at 256",
+        "memory at 1,024",
+        "chain at 64",
+        "chain at 1,024",
+    )
+    for scheme, memory in sorted(memories(copies).items(), key=lambda item: -copies.cell(COPIES, label(item[0]), 1024)):
+        both = [(copies, COPIES), (chain, CHAIN)]
+        gains = [[f"{at.cell(task, label(scheme), size):.2f}" for size in (LENGTH, 1024)] for at, task in both]
+        yield f"`{scheme}`", *gains[0], *memory, *gains[1]
+
+
+EACH = (of_language, of_language_control)
+TABLES = {"sources": sources}

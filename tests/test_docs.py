@@ -35,7 +35,7 @@ from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.tasks.task import Layout
 from posenc.lab.train import generate
-from tests import alias_page, atlas_page
+from tests import alias_page, atlas_page, language_numbers
 from tests.huggingface import page as huggingface
 from tests.test_architecture import ORDER, tree
 
@@ -148,6 +148,7 @@ TABLES = {
     "bags": ("docs/published-floors.md", bags),
     "cues": ("docs/published-floors.md", cues),
     **{name: ("docs/rope-aliases.md", rows) for name, rows in alias_page.TABLES.items()},
+    **{name: ("docs/flat-loss.md", rows) for name, rows in language_numbers.TABLES.items()},
     **{name: ("docs/which-scheme.md", rows) for name, rows in atlas_page.TABLES.items()},
     "read": ("docs/huggingface.md", huggingface.read),
     "refused": ("docs/huggingface.md", huggingface.refused),

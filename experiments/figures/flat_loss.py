@@ -6,10 +6,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from posenc.lab.figures.across import panels
-from posenc.lab.figures.by_place import excess_panels
-from posenc.lab.figures.figures import save, worded
+from posenc.lab.figures.by_place import excess_curve
+from posenc.lab.figures.figures import save
 from posenc.lab.results.results import load
+from posenc.lab.results.words import Words
 from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import executed, from_file
 
@@ -20,10 +20,11 @@ SCHEMES = [*executed(COPIES).SHOWN, "learned"]
 
 def main(folder=EXPERIMENTS / "figures"):
     """Write the figure as SVG, PDF and PNG, with its numbers and its caption."""
-    copies, chain = (worded(from_file(path), load(record_of(path))).only(scheme=SCHEMES) for path in (COPIES, CHAIN))
-    words = replace(copies.words, titles={**copies.words.titles, **chain.words.titles})
-    both = replace(copies, records=(*copies.records, *chain.records), words=words)
-    drawing = panels(both, [*excess_panels(copies), *excess_panels(chain)], most=len(SCHEMES) + 1)
+    copies, chain = (load(record_of(path)) for path in (COPIES, CHAIN))
+    words, control = (from_file(path).words for path in (COPIES, CHAIN))
+    both = replace(copies, records=(*copies.records, *chain.records)).only(scheme=SCHEMES).shown()
+    both = replace(both, words=Words(**{**words, "titles": {**words["titles"], **control["titles"]}}))
+    drawing = excess_curve(both)
     for path in save(drawing.figure, Path(folder), "flat_loss", both, drawing.caption):
         print(path)
 
