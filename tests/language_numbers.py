@@ -75,19 +75,13 @@ def memories(at):
 def sources():
     """Gains at the length trained on and at the longest of both sources, and effective memory of copies."""
     copies, chain = Recorded("language"), Recorded("language_control")
-    yield (
-        "scheme",
-        "copies at 64",
-        "copies at 1,024",
-        "memory at 256",
-        "memory at 1,024",
-        "chain at 64",
-        "chain at 1,024",
-    )
-    for scheme, memory in sorted(memories(copies).items(), key=lambda item: -copies.cell(COPIES, label(item[0]), 1024)):
-        both = [(copies, COPIES), (chain, CHAIN)]
-        gains = [[f"{at.cell(task, label(scheme), size):.2f}" for size in (LENGTH, 1024)] for at, task in both]
-        yield f"`{scheme}`", *gains[0], *memory, *gains[1]
+    ends, rows = (LENGTH, 1024), memories(copies)
+    columns = {"copies": ends, "memory": (256, 1024), "chain": ends}
+    yield "scheme", *(f"{name} at {size:,}" for name, sizes in columns.items() for size in sizes)
+    for scheme in sorted(rows, key=lambda scheme: -copies.cell(COPIES, label(scheme), 1024)):
+        on_copies = (f"{copies.cell(COPIES, label(scheme), size):.2f}" for size in ends)
+        on_chain = (f"{chain.cell(CHAIN, label(scheme), size):.2f}" for size in ends)
+        yield f"`{scheme}`", *on_copies, *rows[scheme], *on_chain
 
 
 EACH = (of_language, of_language_control)
