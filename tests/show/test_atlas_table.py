@@ -28,6 +28,7 @@ def test_each_cell_has_its_reach_or_what_was_not_learned_under_the_floors():
 def test_only_what_has_no_row_in_a_model_is_hatched():
     half = cell("alibi(form='half', factor=64.0)", family="context", model="encoder", reach=1.0)
     (axes,) = atlas_table((*CELLS, half)).axes
-    boxes = {tuple(patch.get_paths()[0].vertices.mean(0).round()) for patch in axes.collections if patch.get_hatch()}
+    (hatched,) = (boxes for boxes in axes.collections if boxes.get_hatch())
+    boxes = {tuple(path.vertices.mean(0).round()) for path in hatched.get_paths()}
     assert [label.get_text() for label in axes.get_yticklabels()][3:] == [half.row, "fox"]
     assert boxes == {(0.0, 3.0), (1.0, 3.0), (2.0, 4.0)}, "a decoder has one direction, and fox no form for both"
