@@ -83,7 +83,8 @@ def _table(
         for y, row in enumerate(rows, 1):
             cell = cells.get((row, model, probe))
             if cell is None:
-                empty += [] if atlas.has_row(row, model) else [(x, y)]
+                if not atlas.has_row(row, model):
+                    empty.append((x, y))
                 continue
             colours[x, y] = blues(cell.above) if cell.learned else style.FAINT
             ink = style.SOFT if not cell.learned else "white" if cell.above > 0.6 else style.INK
