@@ -57,12 +57,14 @@ def validate(
         check_pairs(cache, t, pairs)
     start = cache.length if cache is not None else 0 if query_start is None else query_start
     keys = keys if cache is None else cache.segment.shape[1]
-    in_blocks = kernel != "dense" and kernels.pay(t.q.shape[-3], keys)
+    by_name = kernel == "dense"
+    in_blocks = not by_name and kernels.pay(t.q.shape[-3], keys)
     kernel = kernels.choose(scheme, kernel, t.q, keys, pairs.allowed is not None)
     weighting, sinks = options.weighting(scheme, t.q)
     groups = pick(params, "layer"), pick(params, "heads")
     implied = cache is None and t.positions is None and (same or t.segments is None)
-    form = Form(scheme, groups, narrowed, weighting, sinks, t.q.shape[-2], implied, same, kernel, in_blocks)
+    heads = t.q.shape[-2]
+    form = Form(scheme, groups, narrowed, weighting, sinks, heads, implied, same, kernel, in_blocks, not by_name)
     check_positions(scheme, groups[0], t, start, cache is not None)
     return form, t._replace(pairs=pairs), start
 

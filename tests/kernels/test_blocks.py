@@ -138,13 +138,22 @@ def loops(f, *args):
     return sum(str(equation.primitive) == "scan" for equation in equations(jax.make_jaxpr(f)(*args)))
 
 
-def test_a_bias_of_distance_is_computed_for_distances_and_not_for_pairs(x64):
+@pytest.mark.parametrize("longest", [1, L * L + 1], ids=["in blocks", "at once"])
+def test_a_bias_of_distance_is_computed_for_distances_and_not_for_pairs(longest, x64, monkeypatch):
+    monkeypatch.setattr(blocks, "LONG", longest)
     problem = Sequences("sandwich(dim=8)")
     q, k, v, _ = problem.arrays
     run = lambda **how: attend(problem.scheme, problem.params, q, k, v, **how)  # noqa: E731
     cosines = lambda **how: largest("cos", jax.make_jaxpr(lambda: run(**how))())  # noqa: E731
     assert cosines() == (2 * L - 1) * 4  # by no head
     assert cosines(positions=np.arange(L)) >= SQUARE * 4
+    assert cosines(kernel="dense") >= SQUARE * 4, "the reference takes each score from the scheme's own hook"
+
+
+@pytest.mark.parametrize("text", ["kerple", "alibi + t5"])
+def test_short_sequences_take_the_bias_of_each_distance_to_the_reference(text, x64, monkeypatch):
+    monkeypatch.setattr(blocks, "LONG", L * L + 1)
+    Sequences(text, groups=2).agrees("auto", segments=CASES["packed, an array, dropout"]["segments"], **DROPOUT)
 
 
 def attention(length, kernel):

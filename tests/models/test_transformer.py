@@ -1,5 +1,7 @@
 """The Transformer: a scan over periods is the loop over layers, shared parameters are one copy, padding is nothing."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -182,8 +184,13 @@ def test_normalisation_is_that_of_its_equation():
     np.testing.assert_allclose(normalise(jnp.asarray(x, jnp.float32), jnp.full(16, 2.0)), expected, rtol=1e-4)
 
 
-def test_a_model_computes_a_bias_once_for_each_distance_unless_positions_are_drawn():
-    length, dim, t = 256, 8, tokens(length=256)
-    cosines = lambda scheme: largest("cos", jax.make_jaxpr(lambda t: whole(build(scheme, depth=1), t))(t))  # noqa: E731
-    assert cosines(f"sandwich(dim={dim})") == (2 * length - 1) * dim // 2
-    assert cosines(f"sandwich(dim={dim}) @ random_sorted(512)") >= length**2 * dim // 2
+@pytest.mark.parametrize("length", [8, 256])
+def test_a_model_computes_a_bias_once_for_all_sequences_unless_positions_are_drawn(length):
+    dim, t, dims = 8, tokens(rows=2, length=length), dataclasses.replace(DIMS, causal=True)
+
+    def most(step, scheme):
+        return largest(step, jax.make_jaxpr(lambda t: whole(build(scheme, depth=1, dims=dims), t))(t))
+
+    assert most("cos", f"sandwich(dim={dim})") == (2 * length - 1) * dim // 2, "once for each distance"
+    assert most("log1p", "fire") == length**2, "once for each pair, as it reads the query's position too"
+    assert most("cos", f"sandwich(dim={dim}) @ random_sorted(512)") >= length**2 * dim // 2

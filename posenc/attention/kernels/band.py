@@ -22,9 +22,10 @@ STRIP = 16
 
 
 def is_banded(form: Form, encoded: Encoded) -> bool:
-    """Whether what the scheme adds to a score depends on the head and the difference of indices alone."""
+    """Whether what the scheme adds to a score is one number for each head and difference of indices."""
     position = jax.tree.leaves(encoded.query.position, is_leaf=is_sampled_distance)
-    return form.scheme.reads == "distance" and (form.implied or all(map(is_sampled_distance, position)))
+    by_index = form.implied or all(map(is_sampled_distance, position))
+    return form.by_distance and by_index and form.scheme.reads == "distance"
 
 
 def band(form: Form, encoded: Encoded, gaps: Int[Array, " N"], heads: Int[Array, " H"]) -> Float[Array, "H N"]:

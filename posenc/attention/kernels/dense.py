@@ -60,7 +60,8 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
 
     dot = scores(nested(encoded.q), encoded.k, exact)
     logits, weighting = dot * form.weighting.scale, form.weighting
-    score = logits + nested(_bias(form, encoded, heads)) if form.in_blocks and is_banded(form, encoded) else None
+    banded = is_banded(form, encoded) and are_numbers(*seen.shape)
+    score = logits + nested(_bias(form, encoded, heads)) if banded else None
 
     def weigh_head(own, head, sink, logits, score, query_info, key_info):
         p = merge(layer, own)

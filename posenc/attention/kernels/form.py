@@ -44,6 +44,9 @@ class Form(NamedTuple):
     kernel: str
     in_blocks: bool = False
     """Whether sequences go through the kernel in blocks, and heads through the dense one."""
+    by_distance: bool = False
+    """Whether a bias may be computed once for each distance: not by the dense kernel that was asked for by name, the
+    reference for all others."""
 
     def counts(self, pairs: Pairs) -> bool:
         """Whether the mask counts from where a document began."""

@@ -29,6 +29,16 @@ def self_attention_layer(
     return (block(x, **arguments), None) if cache is None else block(x, cache=cache, **arguments)
 
 
+def _is_of_distance(scheme: Any) -> bool:
+    """Whether attention computes the bias of a scheme once for each distance, given no positions.
+
+    Others take the index as positions: counted from where a document began they are of each sequence, and so would be
+    all that is computed from them.
+    """
+    form = normal_form(scheme)
+    return form.scheme.reads == "distance" and all(coordinates is None for coordinates, _ in form.draws)
+
+
 class Stack(Ends):
     """A base of Transformers. It holds `blocks`, one for each layer of a period, stacked, and the `scale` of a norm.
 
@@ -88,8 +98,8 @@ class Stack(Ends):
         def run_layer(x, n, i, block, state):
             scheme = self.layers[i]
             arguments = attention_arguments(scheme, n, inputs, key, train=train, new=new)
-            if new is None and all(coordinates is None for coordinates, _ in normal_form(scheme).draws):
-                arguments["positions"] = None  # attention counts them, and computes a bias once for each distance
+            if new is None and _is_of_distance(scheme):
+                arguments["positions"] = None  # then it knows the differences of positions for those of indices
             return layer(x, n, i, block, state, drop=drop.at("layer", n), tied=self.shared(i), **arguments)
 
         x = self.enter(inputs, key, train)
