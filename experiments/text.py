@@ -12,10 +12,16 @@ Setting: decoders of two layers of width 64 in place of 12 and more, 128 bytes f
 for 100 MB and more. A seed of its own chooses the rate. Verdicts compare the share of next bytes that are right, at the
 places beyond 128; tables and the figure have bits. The text differs from one version of Python to another, and with it
 the names of the trials.
-Cost: about 4 hours of one core, estimated.
+Cost: about 3 hours of one core.
 Command: posenc sweep experiments/text.py
 Variation: posenc sweep experiments/text.py --set task="text(file='my.txt')" --only scheme=rope,alibi,nope --name mine
-Result: not run.
+Result: medians of six seeds, in bits for a byte; nothing failed or diverged. At places 65 to 127, within the length
+trained on, eight schemes have 1.85 to 1.89, ALiBi 2.01 and no positions 3.09; readers that count what followed the last
+five bytes, the last one and none have 2.03, 3.44 and 4.73. At places 528 to 1,023 FoX has 1.78, KERPLE 1.80, Sandwich
+1.86, xPos 1.93, ALiBi 1.95, T5 2.43, FIRE 2.60, no positions 3.39, sinusoids 7.03 and RoPE 7.29; the reader of single
+bytes has 4.67 there. Those that rise are confused by places that they were not trained at. ALiBi is flat, and is behind
+these eight within the trained length too; why, these runs do not say. Over the last half of the steps losses still fell
+by 14 % to 17 %, but for no positions, so that more steps may change what is close.
 """
 
 from posenc.lab.results.published import Order
@@ -36,13 +42,9 @@ published = [
     Order(TOPICS, "rope", "sinusoidal", CURVES, **OF),
     Order(TOPICS, "kerple", "alibi", "Chi et al. (2022), of perplexity beyond the trained length", **OF),
     Order(TOPICS, "sandwich", "sinusoidal", "Chi et al. (2023), of perplexity beyond the trained length", **OF),
-    Order(
-        TOPICS,
-        "fire",
-        "alibi",
-        "Li et al. (2024), of perplexity at two and four times the trained length",
-        over=(2 * LENGTH, 4 * LENGTH),
-        **OF,
+    *(
+        Order(TOPICS, "fire", "alibi", f"Li et al. (2024), perplexity at {times} the trained length", over=(n,), **OF)
+        for times, n in (("twice", 2 * LENGTH), ("four times", 4 * LENGTH))
     ),
     Order(TOPICS, "xpos", "rope", "Sun et al. (2023), table 1, of length extrapolation", **FAR, seen="paper"),
     Order(TOPICS, "fox", "rope", "Lin et al. (2025), abstract, of length extrapolation", **FAR, seen="paper"),

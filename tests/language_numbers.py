@@ -1,9 +1,14 @@
 """The numbers that the Results of language experiments quote, read from their records in the order of the text, and the
 table of docs/flat-loss.md."""
 
+from collections import defaultdict
+from math import log
+from operator import mul
 from statistics import median
 
+from posenc.lab.metrics import NATS, PARTS
 from posenc.lab.results.effective_memory import effective_memories
+from posenc.lab.results.statistics import at_chosen_rates
 from posenc.lab.spec.experiment_file import from_file
 from tests.hits import FOLDER, Recorded
 
@@ -84,5 +89,53 @@ def sources():
         yield f"`{scheme}`", *on_copies, *rows[scheme], *on_chain
 
 
-EACH = (of_language, of_language_control)
-TABLES = {"sources": sources}
+TEXT, READERS = "text(corpus='pydoc')", ("order 5", "bigram", "unigram")
+SPANS = {128: (65, 127), 256: (135, 255), 1024: (528, 1023)}
+"""Of texts of a size the places whose bits are told: half of the trained ones, the next as many, the last half."""
+
+
+def of_text(at):
+    """Bits in the trained length and far beyond it of schemes and readers, then how much the losses still fell."""
+    inside, near, far = ({name: row[k] for name, row in bits_of_text(at).items()} for k in range(3))
+    rest = [bits for name, bits in inside.items() if name not in ("alibi", "nope", *READERS)]
+    yield from (min(rest), max(rest), *(inside[name] for name in ("alibi", "nope", *READERS)))
+    assert all(0.015 < bits["kerple"] - bits["fox"] < 0.03 for bits in (inside, near, far))
+    assert all(bits["xpos"] < bits["alibi"] for bits in (inside, near, far))
+    assert all(near[name] < near["alibi"] and far[name] > far["alibi"] + 0.3 for name in ("fire", "t5"))
+    assert far["bigram"] < far["nope"] and far["unigram"] < min(far["rope"], far["sinusoidal"])
+    yield from (far[name] for name in sorted(set(far) - {*READERS}, key=far.get))
+    yield far["unigram"]
+    falls = [float(at.half(TEXT, scheme)) for scheme in at.schemes(TEXT) - {"nope"}]
+    yield from (f"{min(falls):.0f}", f"{max(falls):.0f}")
+    assert (TEXT, "nope") not in at.halves
+
+
+def text_bits():
+    """Bits for a byte of text in the later half of the trained length, from there to twice it, and from four times it
+    to eight, of schemes and of the readers that only count."""
+    yield "scheme", *(f"places {first} to {last:,}" for first, last in SPANS.values())
+    for name, row in sorted(bits_of_text(Recorded("text")).items(), key=lambda item: item[1][-1]):
+        yield f"`{name}`" if name not in READERS else name, *(f"{bits:.2f}" for bits in row)
+
+
+def bits_of_text(at):
+    """Scheme, or reader that only counts, to its bits in each span: a scheme has the medians of its seeds."""
+    runs, readers = defaultdict(list), {}
+    for task, label, trial in at_chosen_rates(at.results):
+        sums = {size: [nats / PARTS for nats in trial.places[size][NATS]] for size in SPANS}
+        runs[label].append([_bits(task.places[size], sums[size], first) for size, (first, _) in SPANS.items()])
+        for name in READERS:
+            sums = {size: map(mul, task.yardsticks[size][name], task.places[size]["scored"]) for size in SPANS}
+            readers[name] = [_bits(task.places[size], [*sums[size]], first) for size, (first, _) in SPANS.items()]
+    return readers | {label: [median(column) for column in zip(*rows, strict=True)] for label, rows in runs.items()}
+
+
+def _bits(bins, nats, first):
+    """The mean loss in bits of a byte from this place on, the first of a bin."""
+    k, left = divmod(first, bins["width"])
+    assert not left
+    return sum(nats[k:]) / sum(bins["scored"][k:]) / log(2)
+
+
+EACH = (of_language, of_language_control, of_text)
+TABLES = {"sources": sources, "text_bits": text_bits}

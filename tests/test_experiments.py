@@ -31,6 +31,7 @@ from posenc.lab.spec.presets import PRESETS
 from posenc.lab.spec.run import WITH
 from posenc.lab.spec.settings import texts
 from posenc.lab.store.schema import UnfinishedTrial
+from posenc.lab.tasks.corpora import named_digest
 from posenc.lab.tasks.floors import floors
 from posenc.lab.train.training import resolve
 
@@ -329,6 +330,9 @@ def test_a_record_holds_every_trial_of_its_experiment(path):
 def test_what_came_later_leaves_the_names_of_recorded_trials_as_they_were(path):
     """The same command on a committed record has nothing left to train."""
     experiment, recorded = recorded_part(path)
+    read = {text: digest for record in recorded.records for text, digest in record.run.get("sources", {}).items()}
+    if other := [text for text, digest in read.items() if named_digest(text) != digest]:
+        pytest.skip(f"trials are named by the texts that they read; in this version of Python {other[0]} is another")
     cells, rates = [resolve(run) for run in experiment.runs], decided(recorded)
     assert sorted(id for c in cells for id in plan.wanted(c, experiment.plan, rates)) == trials_of(recorded)
 

@@ -120,7 +120,7 @@ def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look], beside: int 
     if panel.falling:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda loss, _: f"{loss:g}")
-        axes.yaxis.set_minor_formatter(lambda loss, _: "" if _has_decade(axes) else f"{loss:g}")
+        axes.yaxis.set_minor_formatter(lambda loss, _: f"{loss:g}" if _has_room(axes, loss) else "")
     else:
         shares(axes, panel.ends)
     axes.set_ylabel(panel.up)
@@ -136,10 +136,12 @@ def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look], beside: int 
     axes.set_title(style.title(panel.title, LETTERS[beside]), pad=above, **size)
 
 
-def _has_decade(axes: Axes) -> bool:
-    """Whether a power of ten, which has a label, is on a log axis."""
+def _has_room(axes: Axes, loss: float) -> bool:
+    """Whether a tick between the powers of ten of a log axis has a label: where no power is in view, which has one. Of
+    an axis that is long for its nine, 2, 3 and 5 do."""
     low, high = axes.get_ylim()
-    return low > 0 and math.ceil(math.log10(low)) <= math.log10(high)
+    decade = low > 0 and math.ceil(math.log10(low)) <= math.log10(high)
+    return not decade and (high < 2.5 * low or f"{loss:e}"[0] in "235")
 
 
 def by_merit(shown: Sequence[Panel]) -> list[str]:
