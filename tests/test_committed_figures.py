@@ -6,6 +6,7 @@ POSENC_REGENERATE=1 pytest tests/test_committed_figures.py -n0 -k drawn_again   
 import itertools
 import os
 import re
+from math import log
 
 import numpy as np
 import pytest
@@ -119,6 +120,11 @@ def test_a_caption_names_the_axes_of_its_figure_and_how_many_runs_there_are_in_f
     assert len(caption.splitlines()) <= 5 and len(caption) < 1800
 
 
+def unigram_losses(task):
+    """The nats by place, at every size, of a reader that knows how frequent symbols are."""
+    return [nats for readers in task.yardsticks.values() for nats in readers["unigram"]]
+
+
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
 def test_every_axis_of_accuracies_or_errors_has_the_floors_of_the_record(path):
     """Those at a size, or the mean over the sizes trained on or beyond them, by a metric that is shown; no other axis
@@ -137,6 +143,11 @@ def test_every_axis_of_accuracies_or_errors_has_the_floors_of_the_record(path):
         up = axes.get_ylabel() or up
         upright = not axes.get_xlabel().startswith("accuracy")  # rows have floors along x
         drawn = {line.get_label()[1:]: line for line in axes.get_lines() if line.get_label()[1:] in FLOORS}
+        if up.startswith("loss (bits)"):
+            levels = {name: {round(y, 9) for y in line.get_ydata()} for name, line in drawn.items()}
+            assert levels.keys() == {"uniform", "unigram"} and levels["uniform"] == {8}, "of bytes"
+            assert levels["unigram"] <= {round(n / log(2), 9) for task in described for n in unigram_losses(task)}
+            continue
         if upright and not up.startswith(("accuracy", "error rate")):
             assert not drawn
             continue
