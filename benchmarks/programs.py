@@ -8,8 +8,9 @@ what the tasks cost, and one scheme on every task, each compiled as if it were a
 was shared. P3: one step of the quick start's shape over the same model written out in plain JAX, on one core. P4: how
 long it takes to evaluate six trials, compiling included, where sizes share few padded ones as in a sweep, where all
 share one, and where each has its own. P5: the peak memory of a sweep of three schemes on four tasks, over that of the
-first scheme alone. Nothing comes from a compilation cache. `--quick` takes three tasks of the suite and one length, and
-does not judge the bars.
+first scheme alone. P6: a row of the atlas, `posenc atlas` of a scheme of one's own: a seed at two rates on each probe,
+on all cores. Nothing comes from a compilation cache. `--quick` takes three tasks of the suite, one length and one
+probe, and does not judge the bars.
 """
 
 from __future__ import annotations
@@ -138,17 +139,32 @@ def evaluating(length: int, rounds: Any = None, trials: int = 6) -> float:
 def peak(schemes: Sequence[str], tasks: Sequence[str]) -> float:
     """The most MiB that the process of a sweep held."""
     settings = [f"{name}={value}" for name, value in (SHAPE | {"length": 16, "steps": 20}).items()]
+    grid = ["--grid", f"scheme={','.join(schemes)}", f"task={','.join(tasks)}", "--seeds", "2", "--set", *settings]
     with tempfile.TemporaryDirectory() as folder:
-        asked = ["--grid", f"scheme={','.join(schemes)}", f"task={','.join(tasks)}", "--seeds", "2", "--set", *settings]
-        done = subprocess.run(
-            [sys.executable, "-c", PEAK, "sweep", *asked, "--name", "peak"],
-            env=os.environ | {"XDG_CACHE_HOME": folder, "POSENC_RUNS": folder},
-            capture_output=True,
-            text=True,
-        )
+        return int(said(folder, "-c", PEAK, "sweep", *grid, "--name", "peak").split()[-1]) / 2**10
+
+
+def atlas_row(*options: str) -> float:
+    """Seconds until `posenc atlas` has trained a scheme that has no row on the probes, compiling included."""
+    with tempfile.TemporaryDirectory() as folder:
+        said(folder, "-m", "posenc", "new", "scheme", "mine")
+        begun = time.perf_counter()
+        said(folder, "-m", "posenc", "atlas", "mine:Mine", *options)
+        return time.perf_counter() - begun
+
+
+def said(folder: str, *arguments: str) -> str:
+    """What Python prints with these arguments, in a folder that also holds its runs and its compiled programs."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=os.environ | {"XDG_CACHE_HOME": folder, "POSENC_RUNS": folder},
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
-        raise RuntimeError(f"The sweep ended with status {done.returncode}: {done.stderr.strip().splitlines()[-1]}")
-    return int(done.stdout.split()[-1]) / 2**10
+        raise RuntimeError(f"posenc ended with status {done.returncode}: {done.stderr.strip().splitlines()[-1]}")
+    return done.stdout
 
 
 def candidate(name: str) -> side.Ready:
@@ -265,6 +281,8 @@ def main() -> None:
     first, every = (peak(some, SWEPT[1]) for some in (SWEPT[0][:1], SWEPT[0]))
     figures |= {"P5 peak of one scheme on four tasks, MiB": first, "P5 peak of three schemes, MiB": every}
     figures["P5 three schemes over one (bar 1.1)"] = every / first
+    row = atlas_row(*(["--probes", "offset"] if options.quick else []))
+    figures["P6 a row of the atlas, minutes for one rate (bar 5)"] = row / 60 / 2
     side.show(figures, 52)
     print(side.caution(rows.values(), options.quick, load))
     kept = [row._asdict() | {"name": name, "median": statistics.median(row.seconds)} for name, row in rows.items()]
