@@ -12,8 +12,9 @@ from posenc.lab.results.results import load
 
 
 def run(command, folder):
-    """A command of a shell, in a process of its own; `posenc` is this posenc."""
+    """A command of a shell, in a process of its own; `posenc` is this posenc, its output buffered as a user's is."""
     path = {**os.environ, "PY": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    path.pop("PYTHONUNBUFFERED", None)
     done = subprocess.run(
         ["bash", "-c", f'posenc() {{ "$PY" -m posenc "$@"; }}; {command}'],
         capture_output=True, text=True, cwd=folder, env=path, timeout=60,

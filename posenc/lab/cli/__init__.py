@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return OK
     except Preempted:
         print("Stopped; the same command goes on.", file=sys.stderr)
@@ -98,7 +98,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         if _interrupted(error):
             print("Stopped.", file=sys.stderr)
             return STOPPED
-        return _refuse(error)
+        code = _refuse(error)
+        try:
+            sys.stdout.flush()
+        except OSError:  # the sentence said so
+            _drop_output()
+        return code
+
+
+def _drop_output() -> None:
+    """What cannot be written stays in the stream's buffer, and Python would fail to write it once more as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupted(error: BaseException | None) -> bool:
