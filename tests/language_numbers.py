@@ -105,6 +105,8 @@ def of_text(at):
     assert far["bigram"] < far["nope"] and far["unigram"] < min(far["rope"], far["sinusoidal"])
     yield from (far[name] for name in sorted(set(far) - {*READERS}, key=far.get))
     yield far["unigram"]
+    (behind,) = (claim for claim in from_file(FOLDER / "text.py").published if min(at.ahead(claim)) < 0)
+    assert (behind.first, behind.second, behind.over) == ("fire", "alibi", (512,)) and max(at.ahead(behind)) < 0
     falls = [float(at.half(TEXT, scheme)) for scheme in at.schemes(TEXT) - {"nope"}]
     yield from (f"{min(falls):.0f}", f"{max(falls):.0f}")
     assert (TEXT, "nope") not in at.halves
