@@ -141,19 +141,19 @@ def peak(schemes: Sequence[str], tasks: Sequence[str]) -> float:
     settings = [f"{name}={value}" for name, value in (SHAPE | {"length": 16, "steps": 20}).items()]
     grid = ["--grid", f"scheme={','.join(schemes)}", f"task={','.join(tasks)}", "--seeds", "2", "--set", *settings]
     with tempfile.TemporaryDirectory() as folder:
-        return int(said(folder, "-c", PEAK, "sweep", *grid, "--name", "peak").split()[-1]) / 2**10
+        return int(output(folder, "-c", PEAK, "sweep", *grid, "--name", "peak").split()[-1]) / 2**10
 
 
 def atlas_row(*options: str) -> float:
     """Seconds until `posenc atlas` has trained a scheme that has no row on the probes, compiling included."""
     with tempfile.TemporaryDirectory() as folder:
-        said(folder, "-m", "posenc", "new", "scheme", "mine")
+        output(folder, "-m", "posenc", "new", "scheme", "mine")
         begun = time.perf_counter()
-        said(folder, "-m", "posenc", "atlas", "mine:Mine", *options)
+        output(folder, "-m", "posenc", "atlas", "mine:Mine", *options)
         return time.perf_counter() - begun
 
 
-def said(folder: str, *arguments: str) -> str:
+def output(folder: str, *arguments: str) -> str:
     """What Python prints with these arguments, in a folder that also holds its runs and its compiled programs."""
     done = subprocess.run(
         [sys.executable, *arguments],

@@ -122,21 +122,24 @@ def text_bits():
 
 def bits_of_text(at):
     """Scheme, or reader that only counts, to its bits in each span: a scheme has the medians of its seeds."""
-    runs, readers = defaultdict(list), {}
-    for task, label, trial in at_chosen_rates(at.results):
+    runs, task = defaultdict(list), at.results.tasks()[TEXT]
+    for _, label, trial in at_chosen_rates(at.results):
         sums = {size: [nats / PARTS for nats in trial.places[size][NATS]] for size in SPANS}
-        runs[label].append([_bits(task.places[size], sums[size], first) for size, (first, _) in SPANS.items()])
-        for name in READERS:
-            sums = {size: map(mul, task.yardsticks[size][name], task.places[size]["scored"]) for size in SPANS}
-            readers[name] = [_bits(task.places[size], [*sums[size]], first) for size, (first, _) in SPANS.items()]
-    return readers | {label: [median(column) for column in zip(*rows, strict=True)] for label, rows in runs.items()}
+        runs[label].append(_bits(task, sums))
+    bits = {label: [median(column) for column in zip(*rows, strict=True)] for label, rows in runs.items()}
+    for name in READERS:
+        bits[name] = _bits(task, {n: [*map(mul, task.yardsticks[n][name], task.places[n]["scored"])] for n in SPANS})
+    return bits
 
 
-def _bits(bins, nats, first):
-    """The mean loss in bits of a byte from this place on, the first of a bin."""
-    k, left = divmod(first, bins["width"])
-    assert not left
-    return sum(nats[k:]) / sum(bins["scored"][k:]) / log(2)
+def _bits(task, sums):
+    """The mean loss in bits of a byte in each span, from the nats in each bin of places; a span begins with a bin."""
+    means = []
+    for size, (first, _) in SPANS.items():
+        k, left = divmod(first, task.places[size]["width"])
+        assert not left
+        means.append(sum(sums[size][k:]) / sum(task.places[size]["scored"][k:]) / log(2))
+    return means
 
 
 EACH = (of_language, of_language_control, of_text)
