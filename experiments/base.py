@@ -1,4 +1,4 @@
-"""RoPE does not fade beyond its length, it aliases; with a base near that length it carries an offset 16 times as far.
+"""In encoders RoPE aliases beyond the trained length; with a base near it, RoPE carries an offset 16 times as far.
 
 A score under RoPE is a sum of cosines of the distance. Where whole turns of its fast pairs meet, a key has the phases
 of the one that is looked for: an alias. The larger the base, the fewer pairs turn over the distances trained on, two of

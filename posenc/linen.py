@@ -69,10 +69,11 @@ class Attention(linen.Module):
         The others are `posenc.attend`'s, and what does not fit is refused as there.
         """
         check_layer(self.scheme, self.dims, self.embedded, self.scale, self.cap, self.sinks)
-        weights = self.param("weights", self._init_weights)
+        # a shape, which no start reads, is what some libraries let `param` ask for
+        weights = self.param("weights", self._init_weights, ())
         position = None  # files of named arrays drop what is empty
         if self.is_initializing() or self.has_variable("params", "position"):
-            position = self.param("position", self._placed)
+            position = self.param("position", self._init_position, ())
         return multihead(
             Weights(**weights),
             position,
@@ -88,18 +89,21 @@ class Attention(linen.Module):
             product=self.product,
             scale=self.scale,
             cap=self.cap,
-            sinks=self.param("sinks", lambda _: first_sinks(self.dims)) if self.sinks else None,
+            sinks=self.param("sinks", self._init_sinks, ()) if self.sinks else None,
             dropout=dropout,
             dropout_key=dropout_key,
         )
 
-    def _init_weights(self, key) -> dict[str, Array]:
+    def _init_weights(self, key, _, dtype: Any = None) -> dict[str, Array]:
         keys = iter(jax.random.split(key, len(Weights._fields)))
-        return draw(self.scheme, self.dims, lambda shape: jax.random.normal(next(keys), shape))._asdict()
+        return _cast(draw(self.scheme, self.dims, lambda shape: jax.random.normal(next(keys), shape))._asdict(), dtype)
 
-    def _placed(self, key) -> Any:
+    def _init_position(self, key, _, dtype: Any = None) -> Any:
         own = init(self.scheme, key, self.dims)
-        return own if self.tied else split(self.scheme, own)[1]
+        return _cast(own if self.tied else split(self.scheme, own)[1], dtype)
+
+    def _init_sinks(self, key, _, dtype: Any = None) -> Array:
+        return _cast(first_sinks(self.dims), dtype)
 
     def empty(
         self,
@@ -125,3 +129,8 @@ class Attention(linen.Module):
         params = whole_params(self.scheme, tied, own)
         arguments = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
         return Cache.empty(self.scheme, params, self.dims, **arguments)
+
+
+def _cast(params: Any, dtype: Any) -> Any:
+    """Parameters in the type that was asked for, if one was."""
+    return params if dtype is None else jax.tree.map(lambda a: a.astype(dtype), params)

@@ -9,7 +9,7 @@ NEEDS = {
     "offset": "find what stands a fixed number of tokens back",
     "pointer": "follow a pointer of up to four places",
     "distance": "tell how far apart two tokens are",
-    "index": "tell at which index a token stands",
+    "index": "tell which of the first eight places has a token",
     "look-up": "find what stands at an index",
     "order": "tell which of two comes first",
     "count": "count",

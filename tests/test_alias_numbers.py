@@ -33,7 +33,7 @@ def test_the_head_of_the_page():
             shares = [share for n in range(first, last + 1) for share in at.place_shares(BACK, "rope", size, n, n)]
             beside_an_alias += shares if in_view else []
             assert in_view or min(shares) > 0.995
-    text = section("RoPE does not fade beyond its length, it aliases")
+    text = section("In encoders RoPE does not fade beyond its length, it aliases")
     assert quoted(text) == texts(at(BACK, "rope", 64, metric="token"), max(beside_an_alias)) and "1.00" in text
 
 

@@ -160,15 +160,38 @@ def test_what_the_hook_of_flax_cannot_pass_on_is_refused():
             PADDING[..., :1, :],
             "a mask for 1 queries and 9 keys, .*decode with an Attention of posenc",
         ),
-        ("xpos", "causal", PADDING, "'xpos' is causal only: .*leave it out there, and give attention_fn segments="),
-        ("rope", posenc.Prefix(2), PADDING, "narrows 'causal', 'full' or a Window without sinks; give one mask."),
-        ("rope + window(4, sinks=1)", "causal", PADDING, "or a Window without sinks; give one mask."),
+        ("xpos", "full", PADDING, "'xpos' is causal only"),
+        ("rope", posenc.Prefix(2), PADDING, "narrows 'causal', 'full' or a Window; give one mask."),
     ],
 )
 def test_masks_of_a_layer_that_attend_cannot_take_are_refused(text, given, mask, why):
     q = X.reshape(B, L, H, D)
     with pytest.raises(ValueError, match=why):
         posenc.linen.attention_fn(ready(text)[0], mask=given)(q[:, : mask.shape[-2]], q, q, mask=mask)
+
+
+@pytest.mark.parametrize("text", ["fire", "xpos", "t5", "kerple", "rope + window(4, sinks=1)"])
+@pytest.mark.parametrize("seen", [PADDING, PADDING & np.tri(L, dtype=bool)], ids=["padding", "causal padding"])
+def test_a_mask_of_the_layer_narrows_a_causal_one_under_schemes_that_are_causal_only_too(text, seen):
+    scheme, params = ready(text)
+    q = X.reshape(B, L, H, D)
+    real = np.asarray(PADDING[:, 0, -1])
+    ours = posenc.linen.attention_fn(scheme, params)(q, q, q, mask=seen)
+    expected = posenc.attend(scheme, params, q, q, q, segments=real.astype(np.int32))
+    for row, known in enumerate(real):
+        np.testing.assert_allclose(ours[row, known], expected[row, known], atol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["rope", "t5"])
+def test_input_positions_of_the_layer_are_the_positions_of_its_call(text):
+    scheme, params = ready(text)
+    q, positions = X.reshape(B, L, H, D), 3 + 2 * np.arange(L)
+    ours = posenc.linen.attention_fn(scheme, params)(q, q, q, input_positions=positions)
+    np.testing.assert_array_equal(ours, posenc.attend(scheme, params, q, q, q, positions=positions))
+    with pytest.raises(ValueError, match="input_positions, and attention_fn has positions; give one of them"):
+        posenc.linen.attention_fn(scheme, params, positions=positions)(q, q, q, input_positions=positions)
+    with pytest.raises(ValueError, match="cannot heed something_new"):
+        posenc.linen.attention_fn(scheme, params)(q, q, q, something_new=positions)
 
 
 def test_flax_s_cache_is_refused_since_it_does_not_say_where_a_query_stands():

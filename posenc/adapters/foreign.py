@@ -10,15 +10,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode_keys, encode_queries, first_carry, locate
 from posenc.attention.tokens import Tokens
 from posenc.attention.unknown import marking, unknown
 from posenc.attention.validation import check_arrays, check_sequences
-from posenc.core.compose import imply, normal_form, parts, pick, spread, without_window
-from posenc.core.masks import Mask, Window, sees, window
+from posenc.core.compose import imply, normal_form, parts, pick, spread
+from posenc.core.masks import Mask, Window, window
 from posenc.core.parameters import bound, complete, init
 from posenc.core.scheme import At, Dims, Scheme
 from posenc.core.shapes import KnownSizes, check_params, label
@@ -43,12 +43,13 @@ def attention_fn(
     `scheme` may be a text where no setting depends on the sizes of a model; `posenc.bind` fills those. `params` are
     what `posenc.init` gives, and may be left out where a scheme learns nothing. All other arguments are `attend`'s and
     stand for every call. A mask that the layer is called with, `[..., 1, Q, K]`, narrows `mask` to the keys at which it
-    is not 0; a query that sees nothing receives zeros. The layer's dropout is `attend`'s.
+    is not 0; a query that sees nothing receives zeros. `input_positions` of the layer are the positions of that call.
+    The layer's dropout is `attend`'s.
 
     Raises `ValueError` for a scheme that acts on the input or reads the features of tokens, which this place does not
     see; and in a call, for what `attend` cannot do as Flax means it: a bias, a precision, weights that shall be sown or
-    made by other functions, dropout that all sequences share, `is_causal` under another mask, and a mask for each head,
-    of a cache, or under a scheme that is causal only.
+    made by other functions, dropout that all sequences share, `is_causal` under another mask, and a mask for each head
+    or of a cache.
     """
     scheme = scheme_of(scheme)
     hooks = _hooks(scheme)
@@ -64,30 +65,27 @@ def attention_fn(
         key: Array,
         value: Array,
         *,
-        bias: Any = None,
         mask: Any = None,
         dropout_rng: Any = None,
         dropout_rate: float = 0.0,
         broadcast_dropout: bool = True,
         deterministic: bool = True,
         dtype: Any = None,
-        precision: Any = None,
-        module: Any = None,
         is_causal: bool = False,
-        qk_attn_weights_einsum: Any = None,
-        attn_weights_value_einsum: Any = None,
+        input_positions: Any = None,
+        **others: Any,
     ) -> Array:
-        products = {
-            "qk_attn_weights_einsum": qk_attn_weights_einsum,
-            "attn_weights_value_einsum": attn_weights_value_einsum,
-        }
-        for name, passed in {"bias": bias, "precision": precision, "module": module, **products}.items():
+        for name, passed in others.items():
             if passed is not None:
                 raise ValueError(f"attention_fn cannot heed {name}, which the layer passes on; leave it out there.")
         if is_causal and not (isinstance(own_mask, str) and own_mask == "causal"):
             shown = repr(own_mask) if isinstance(own_mask, str) else f"a {type(own_mask).__name__}"
             raise ValueError(f"is_causal contradicts mask={shown}; give one of them.")
         arguments: dict[str, Any] = fixed | {"mask": own_mask}
+        if input_positions is not None:
+            if positions is not None:
+                raise ValueError("The layer passes input_positions, and attention_fn has positions; give one of them.")
+            arguments["positions"] = input_positions
         if dropout_rate and not deterministic:
             if broadcast_dropout:
                 raise ValueError(
@@ -96,34 +94,23 @@ def attention_fn(
                 )
             arguments |= {"dropout": dropout_rate, "dropout_key": dropout_rng}
         made = _made(hooks, params, *query.shape[-2:])
-        if mask is None:
-            return attend(scheme, made, query, key, value, **arguments)
-        arguments["mask"] = _layer_mask(scheme, own_mask, mask, query, key)
-        return attend(without_window(scheme), made, query, key, value, **arguments)
+        if mask is not None:
+            arguments["mask"] = _layer_mask(own_mask, mask, query, key)
+        return attend(scheme, made, query, key, value, **arguments)
 
     return attention
 
 
-def _layer_mask(scheme: Any, own_mask: Mask, mask: Any, query: Array, key: Array) -> Bool[Array, "*batch Q K"]:
-    """The mask that a layer is called with, narrowed by the one given to `attention_fn` and by the scheme's window."""
-    (*lead, queries, heads, _), keys, hooks = query.shape, key.shape[-3], normal_form(scheme).scheme
+def _layer_mask(own_mask: Mask, mask: Any, query: Array, key: Array) -> Mask:
+    """The mask that a layer is called with, beside the one given to `attention_fn`, which it narrows."""
+    (*lead, queries, heads, _), keys = query.shape, key.shape[-3]
     if queries != keys:
         raise ValueError(
             f"The layer passed a mask for {queries} queries and {keys} keys, and attention_fn cannot know where these"
             " queries stand among the keys; decode with an Attention of posenc and its cache, or leave the mask out."
         )
-    if why := hooks.limits.get("bidirectional"):
-        raise ValueError(
-            f"{label(hooks)} is causal only: {why}; a mask of the layer could show what comes later, so leave it out"
-            " there, and give attention_fn segments= for padding and documents."
-        )
-    if (
-        not isinstance(own_mask, str | Window)
-        or isinstance(own_mask, Window)
-        and own_mask.sinks
-        or normal_form(scheme).sinks
-    ):
-        raise ValueError("A mask of the layer narrows 'causal', 'full' or a Window without sinks; give one mask.")
+    if not isinstance(own_mask, str | Window):
+        raise ValueError("A mask of the layer narrows 'causal', 'full' or a Window; give one mask.")
     if mask.ndim > 2:
         if mask.shape[-3] != 1:
             raise ValueError(
@@ -131,9 +118,7 @@ def _layer_mask(scheme: Any, own_mask: Mask, mask: Any, query: Array, key: Array
                 " has one for all heads: [..., 1, Q, K]."
             )
         mask = mask[..., 0, :, :]
-    index, square = jnp.arange(queries), (*lead, queries, keys)
-    narrowed = sees(normal_form(scheme).narrow(window(own_mask)), index, index, None, None)
-    return jnp.broadcast_to(mask != 0, square) & jnp.broadcast_to(narrowed, square)
+    return own_mask, jnp.broadcast_to(mask != 0, (*lead, queries, keys))
 
 
 def process_heads(

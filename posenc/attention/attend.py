@@ -20,7 +20,7 @@ from posenc.attention.encode import encode, finish
 from posenc.attention.kernels import Form
 from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
-from posenc.attention.unknown import Unknown, faulty, marked, marking, returned, unknown
+from posenc.attention.unknown import Unknown, faulty, marked, marking, returned, uncounted, unknown
 from posenc.attention.validation import array, check_sequences, validate
 from posenc.core.compose import axes, normal_form, pick
 from posenc.core.masks import Mask
@@ -65,11 +65,12 @@ def attend(
     Padding ends no document and takes a place in it; pass positions where it should take none. The keys' own default
     to the queries' where lengths agree.
 
-    `mask` is "causal", "full", a `posenc.Window` or a `posenc.Prefix`, which compare indices, or an array of booleans
-    `[..., Q, K]`, which tiles do not take. `query_start` is the index of the first query among the keys, 0 unless
-    given: where fewer queries than keys are the last of them, the causal mask needs it. A scheme that is undefined
-    between two sequences (its limit "cross") takes different lengths only with it. A `cache` is what
-    `posenc.Cache.empty` gives, and q, k, v and `x` are then the new tokens.
+    `mask` is "causal", "full", a `posenc.Window` or a `posenc.Prefix`, which compare indices and count padding too, or
+    an array of booleans `[..., Q, K]`, which tiles do not take. `("causal", array)` is both, as are "full" or a window
+    and an array; an array alone is narrowed to "causal" under a scheme that is causal only. `query_start` is the index
+    of the first query among the keys, 0 unless given: where fewer queries than keys are the last of them, the causal
+    mask needs it. A scheme that is undefined between two sequences (its limit "cross") takes different lengths only
+    with it. A `cache` is what `posenc.Cache.empty` gives, and q, k, v and `x` are then the new tokens.
 
     `kernel` says how: "dense" makes all scores of a sequence at once, for any scheme; "tiled" makes them tile by tile,
     in memory that grows with the length and not its square, and refuses schemes that read whole rows or all heads;
@@ -179,6 +180,8 @@ def _step(
         encoded, info, longer = extend(form, t, cache)
         out = finish(form.scheme, form.params, kernels.mix_mapped(form, encoded), info)
         out = marked(out, wrong)
+        if t.positions is None:
+            out = marked(out, uncounted(encoded.query.position))
         if cache.index is None:
             out = jnp.where(longer.length > cache.segment.shape[0], jnp.nan, out)
         if (prefix := encoded.pairs.prefix) is not None:

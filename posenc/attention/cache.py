@@ -7,18 +7,20 @@ the index of the token in each.
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import export
 from jaxtyping import Array, Float, Int, Num, PyTree
 
 from posenc.attention import kernels
 from posenc.attention.encode import Keys, encode_keys, encode_queries, first_carry, locate, lookup
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.tokens import Tokens, began, describe, zero_padding
-from posenc.core.compose import imply, normal_form, pick
+from posenc.core.compose import imply, normal_form, pick, spread
 from posenc.core.masks import Window, as_integer, documents, since_start
 from posenc.core.parameters import bound, complete
 from posenc.core.scheme import At, Dims, Scheme, check_dims
@@ -30,9 +32,15 @@ from posenc.numerics.sizes import FAR, check_memory
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """By which scheme the keys of a cache were encoded; no array, so that it is known inside `jit` too."""
+    """The scheme by which the keys of a cache were encoded; no array, so that it is known inside `jit` too."""
 
-    scheme: Scheme
+    name: str
+    settings: str
+
+    @classmethod
+    def by(cls, scheme: Scheme) -> Written:
+        """What a cache keeps of its scheme."""
+        return cls(label(scheme), repr(scheme))
 
 
 class Cache(NamedTuple):
@@ -72,9 +80,10 @@ class Cache(NamedTuple):
     ) -> Cache:
         """A cache with nothing in it: `batch` sequences of at most `capacity` tokens.
 
-        `dtype` is that of the queries, keys and values to come, and `positions` that of their positions. `params` are
-        one layer's, whole. Where info of keys becomes stale as the text grows (the limit "reencoded"), keys are stored
-        as they are given, and a call gives what the whole text so far gives its last tokens.
+        `dtype` is that of the queries, keys and values to come, and `positions` that of their positions, of 32 bits or
+        more; it holds the index where a call passes no positions. `params` are one layer's, whole. Where info of keys
+        becomes stale as the text grows (the limit "reencoded"), keys are stored as they are given, and a call gives
+        what the whole text so far gives its last tokens.
 
         With `ring`, token n is written to slot n mod `capacity`, for as long as decoding goes on; that serves
         attention in a window only: with `left` neighbours seen before a token, `capacity` is at least `left` and the
@@ -82,7 +91,7 @@ class Cache(NamedTuple):
 
         Raises `ValueError` where the sizes do not fit or are not causal, for a scheme that no cache serves
         (the limit "cache"), and for a ring where a scheme reads whole rows or encodes the whole text again; `TypeError`
-        for a type that is not floating, and for a `ring` that is neither True nor False.
+        for a type that does not serve as `dtype` or `positions`, and for a `ring` that is neither True nor False.
         """
         form = normal_form(scheme)
         scheme = bound(form.scheme)
@@ -105,6 +114,7 @@ class Cache(NamedTuple):
             window = Window(0, 0) if form.window is None else form.narrow(Window(None, 0))
             check_ring(scheme, window, int(capacity), 1)
         parts = pick(params, "layer"), pick(params, "heads")
+        scheme.check_positions(parts[0], spread(scheme, imply(scheme, np.zeros(1, positions))))
         keys, position, _ = stored_shapes(scheme, parts, dims, capacity, dtype, positions)
         check_memory(f"{batch} sequences of {capacity} slots", (keys, position), "batch or capacity", copies=batch)
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
@@ -121,9 +131,19 @@ class Cache(NamedTuple):
             jnp.zeros(batch, jnp.int32),
             jnp.int32(0),
             jnp.zeros(capacity, jnp.int32) if ring else None,
-            Written(scheme),
+            Written.by(scheme),
         )
 
+
+# `jax.export` writes the structure of arguments into its files
+export.register_namedtuple_serialization(Cache, serialized_name="posenc.Cache")
+export.register_pytree_node_serialization(
+    Written,
+    serialized_name="posenc.Written",
+    serialize_auxdata=lambda written: json.dumps(dataclasses.astuple(written)).encode(),
+    deserialize_auxdata=lambda data: Written(*json.loads(data)),
+    from_children=lambda written, _: written,
+)
 
 AXES = cast(Any, Cache)(0, 0, 0, 0, 0, 0, document=0, began=0, length=None, index=None, written=None)
 """The axis of the batch in each field, for `jax.vmap`; all sequences share `length` and `index`."""
@@ -136,9 +156,9 @@ def _kind(name: str, dtype: Any, kind: Any) -> Any:
     except TypeError:
         canonical = None
     wrong = canonical is None or not jnp.issubdtype(canonical, kind) or jnp.issubdtype(canonical, jnp.complexfloating)
-    if canonical is None or wrong or kind is jnp.floating and canonical.itemsize < 2:
+    if canonical is None or wrong or canonical.itemsize < (2 if kind is jnp.floating else 4) or canonical.kind == "u":
         floating = "a floating type of 16 bits or more, such as jnp.float32"
-        least = floating if kind is jnp.floating else "jnp.int32 or a floating type"
+        least = floating if kind is jnp.floating else "jnp.int32 or a floating type of 32 bits or more"
         raise TypeError(f"{name} is {dtype!r}; it is {least}.")
     return canonical
 
@@ -232,6 +252,7 @@ def extend(form: Form, t: Tokens, cache: Cache) -> tuple[Encoded, PyTree, Cache]
     sides = Side(None, qi, t.segments, first_index), Side(None, ki, segment)
     count = kernels.count_visible(form.window, *sides, rows, t.pairs)
     at = describe(scheme, qi, t.segments, t.positions, count, heads, cache.document, cache.began)
+    at = at._replace(position=jax.tree.map(lambda a, held: a.astype(held.dtype), at.position, cache.position))
     position = write(cache.position, at.position, slots, 0)
     info, carry = locate(scheme, params, t.x, at, cache.carry)
     stored = keep(scheme, params, t.k, t.v, info, heads)

@@ -49,11 +49,14 @@ class Options(NamedTuple):
         `packed` says that queries and keys are two sequences, each with segments.
         """
         mask, prefix, allowed = split(self.mask)
-        if allowed is not None and form.window is not None:
-            raise ValueError(
-                f"window({form.window}) lies before a token or around it, by whether the mask is causal, which an array"
-                " does not say; put the window into the array, or pass a mask by name, with segments for documents."
-            )
+        if allowed is self.mask and allowed is not None:  # an array alone
+            if form.scheme.limits.get("bidirectional"):
+                mask = Window(None, 0)
+            elif form.window is not None:
+                raise ValueError(
+                    f"window({form.window}) lies before a token or around it, by whether the mask is causal, which an"
+                    " array does not say; pass mask=('causal', array) or mask=('full', array)."
+                )
         window, lead = form.narrow(mask), q.shape[:-3]
         if prefix is not None and (why := form.scheme.limits.get("bidirectional")):
             raise ValueError(f"{label(form.scheme)} is causal only: {why}; a prefix sees itself whole: leave it out.")

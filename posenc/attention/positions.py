@@ -19,11 +19,7 @@ from posenc.core.distances import Distances, pasts
 from posenc.core.masks import documents, since_start
 from posenc.core.scheme import Scheme
 from posenc.numerics.sizes import are_numbers
-
-
-def concrete(a: Any) -> np.ndarray | None:
-    """The values of an array, where they are known before tracing."""
-    return None if isinstance(a, jax.core.Tracer) else np.asarray(a)
+from posenc.numerics.token_numbers import concrete, exact
 
 
 def numbers(name: str, a: Any) -> Any:
@@ -72,14 +68,12 @@ def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, 
         raise TypeError(
             f"{name} is of type {a.dtype}; it holds whole numbers{'' if of_documents else ' or real ones'}."
         )
-    tail = (length, axes) if axes > 1 and a.shape[-2:] == (length, axes) else (length,)
+    tail = (length,) if axes == 1 else (length, axes)
     if a.shape not in (tail, (*lead, *tail)):
-        raise ValueError(f"{name} has the shape {a.shape}; it is {tail} or {(*lead, *tail)}, a number for each token.")
-    if axes > 1 and tail == (length,):
-        raise ValueError(
-            f"{name} has one number for each token, but this scheme has {axes} axes; give {(length, axes)}."
-        )
-    a = _exact(name, a)
+        each = "a number for each token" if axes == 1 else f"{axes} numbers for each token, since this scheme has axes"
+        shapes = " or ".join(str(shape) for shape in dict.fromkeys((tail, (*lead, *tail))))
+        raise ValueError(f"{name} has the shape {a.shape}; it is {shapes}, {each}.")
+    a = exact(name, a)
     if of_documents:
         check_documents(name, a)
     return a
@@ -97,31 +91,16 @@ def check_apart(t: Tokens) -> None:
                 continue
             values = _concrete_positions(a, real)
             limit = farthest(values.dtype)
-            if values.size and np.abs(values.astype(float)).max() >= limit:
-                worst = values.max() if values.max() >= limit else values.min()
+            if values.size and not np.abs(values.astype(float)).max() < limit:  # nan is not below it
+                worst = values.min() if values.max() < limit else values.max()
                 raise ValueError(
-                    f"{name} holds {worst}, and the difference of two positions must fit into their type; give numbers"
-                    f" between -{limit} and {limit}."
+                    f"{name} holds {worst}; differences of positions fit and angles are exact between -{limit} and"
+                    f" {limit}: give numbers between these."
                 )
 
 
 def _real(dtype: Any) -> bool:
     return jnp.issubdtype(dtype, jnp.integer) or jnp.issubdtype(dtype, jnp.floating)
-
-
-def _exact(name: str, a: Any) -> Any:
-    """Numbers in the type that attention computes with, where what is known of them fits into it."""
-    if jnp.issubdtype(a.dtype, jnp.integer):
-        kind = jax.dtypes.canonicalize_dtype(np.int64 if a.dtype == np.int64 else np.int32)
-    else:
-        kind = jax.dtypes.canonicalize_dtype(jnp.promote_types(a.dtype, jnp.float32))
-    if a.dtype == kind and jnp.issubdtype(kind, jnp.integer) or (values := concrete(a)) is None:
-        return a.astype(kind)
-    limit = 2 ** (jnp.iinfo(kind).bits - 1) if jnp.issubdtype(kind, jnp.integer) else 2**31
-    if values.size and (float(values.max()) >= limit or float(values.min()) < -limit):
-        worst = values.max() if float(values.max()) >= limit else values.min()
-        raise ValueError(f"{name} holds {worst}; numbers of tokens lie between -{limit} and {limit - 1}.")
-    return a.astype(kind)
 
 
 def check_documents(name: str, segments: Any) -> None:

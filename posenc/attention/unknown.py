@@ -72,17 +72,23 @@ def faulty(t: Tokens, start: Any, unknown: Unknown) -> Bool[Array, ""] | None:
 
 
 def farthest(dtype: Any) -> int | float:
-    """The bound of positions of this type: it keeps differences of integers in it."""
-    return 2 ** (jnp.iinfo(dtype).bits - 2) if jnp.issubdtype(dtype, jnp.integer) else 2.0**31
+    """The bound of positions of this type: below it differences fit, and angles are exact."""
+    return 2.0**31 if jnp.issubdtype(dtype, jnp.floating) else 2**30 if dtype == jnp.int32 else 2**31
 
 
 def _far_apart(positions: Any, segments: Any) -> Bool[Array, ""]:
     if isinstance(positions, Distances):  # of gaps, so that no padding is among them
         return _far_apart(positions.past, None) | _far_apart(positions.future, None)
     limit = farthest(positions.dtype)
-    far = (positions >= limit) | (positions <= -limit)
+    far = ~((positions < limit) & (positions > -limit))  # nan is neither
     far = far.any(-1) if far.ndim == 2 else far
     return (far if segments is None else far & (segments > 0)).any()
+
+
+def uncounted(index: Any) -> Bool[Array, ""] | None:
+    """Whether an index is too large for the floating type that a cache keeps it in; None where it keeps integers."""
+    held = [a for a in jax.tree.leaves(index) if jnp.issubdtype(a.dtype, jnp.floating)]
+    return jnp.stack([(a >= 2 ** (jnp.finfo(a.dtype).nmant + 1)).any() for a in held]).any() if held else None
 
 
 def torn(segments: Int[Array, " L"]) -> Bool[Array, ""]:

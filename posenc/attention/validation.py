@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Array
 
 from posenc.attention import kernels
-from posenc.attention.cache import Cache, check_ring, stored_shapes
+from posenc.attention.cache import Cache, Written, check_ring, stored_shapes
 from posenc.attention.kernels import Form
 from posenc.attention.options import Options
-from posenc.attention.positions import check_apart, check_positions, concrete, numbers, per_token
+from posenc.attention.positions import check_apart, check_positions, numbers, per_token
 from posenc.attention.tokens import Tokens
 from posenc.core.compose import Chain, Composed, axes, normal_form, pick, spread
 from posenc.core.distances import is_sampled
@@ -29,6 +29,7 @@ from posenc.core.scheme import Dims, Scheme
 from posenc.core.shapes import KnownSizes, check_params, label
 from posenc.language.echo import echoed
 from posenc.numerics.sizes import FAR
+from posenc.numerics.token_numbers import concrete
 
 
 def validate(
@@ -285,9 +286,9 @@ def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:
             f"This cache, with keys of the shape {cache.k.shape}, is not one of {label(scheme)} with {t.k.shape[-2]}"
             f" key heads of {head} features; make it with posenc.Cache.empty for this scheme and these sizes."
         )
-    if (other := cache.written.scheme) != scheme:
-        settings = " with other settings" if label(other) == label(scheme) else ""
+    if cache.written != Written.by(scheme):
+        first, settings = cache.written.name, " with other settings" * (cache.written.name == label(scheme))
         raise ValueError(
-            f"This cache was made for {label(other)}{settings}, and is now given to {label(scheme)}; make one with"
+            f"This cache was made for {first}{settings}, and is now given to {label(scheme)}; make one with"
             " posenc.Cache.empty for this scheme, and pass the whole text."
         )

@@ -18,7 +18,7 @@ from posenc.coordinates import drawn as _drawn  # noqa: F401
 from posenc.coordinates import fixed as _fixed  # noqa: F401
 from posenc.coordinates.base import COORDINATES as COORDINATES
 from posenc.coordinates.base import Coordinates as Coordinates
-from posenc.coordinates.base import Given, check_given
+from posenc.coordinates.base import Given, checked
 from posenc.core.compose import layers, normal_form
 from posenc.core.scheme import Dims
 
@@ -34,7 +34,7 @@ def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 
     no scheme.
     """
     draws = normal_form(scheme).draws
-    check_given(given)
+    given = checked(given)
 
     def place_part(coordinates: Coordinates | None, key: PRNGKeyArray) -> Any:
         if coordinates is None:
@@ -50,7 +50,7 @@ def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 
 def check_reach(scheme: Any, dims: Dims, inputs: Given, train: bool) -> None:
     """Refuse, by the schemes' `check_positions`, the largest positions that coordinates draw for concrete tokens."""
     for coordinates, schemes in (draw for layer in layers(scheme) for draw in layer.draws):
-        largest = None if coordinates is None else coordinates.largest(inputs, train)
+        largest = None if coordinates is None else coordinates.largest(checked(inputs), train)
         if largest is None:
             continue
         for s in schemes:

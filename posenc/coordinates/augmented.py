@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +43,8 @@ class Augment(Coordinates, name="augment"):
     which: tuple[str, ...] = ()
     each: Literal["batch", "example"] = "example"
 
+    axes = cast(Any, property(lambda self: len(self.which) or 1))
+
     def validate(self):
         for name, least in (("shift", 0.0), ("local", 0.0), ("factor", 1.0)):
             if getattr(self, name) < least:
@@ -59,7 +61,7 @@ class Augment(Coordinates, name="augment"):
         p, apart = self.centered(p, (jnp.arange(p.shape[0]) < length)[:, None])
         if train:
             p = self.moved(p, apart, *self.draw(key, *p.shape))
-        return p if self.which else p[:, 0]
+        return p if self.axes > 1 else p[:, 0]
 
     def centered(self, p: Float[Array, "L n"], real: Array) -> tuple[Float[Array, "L n"], Float[Array, "1 n"]]:
         """Positions before any draw, and how far neighbours are apart on each axis."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast, dataclass_transform
 
 import jax
-import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num, PRNGKeyArray, PyTree
@@ -15,6 +14,7 @@ from jaxtyping import Array, Num, PRNGKeyArray, PyTree
 from posenc.core.scheme import Dims
 from posenc.language.registry import Registry, convert
 from posenc.numerics.sizes import FAR
+from posenc.numerics.token_numbers import concrete, exact
 
 COORDINATES = Registry("kind of coordinates", "posenc.coordinates")
 Given = Mapping[str, Any]
@@ -29,6 +29,8 @@ class Coordinates:
     revision: ClassVar[int] = 1
     resample: ClassVar[str] = "forward"
     """Whether all layers of a forward pass share one draw ("forward") or each has its own ("layer")."""
+    axes: ClassVar[int | None] = None
+    """How many numbers it gives each token, where that is known without tokens."""
 
     def __init_subclass__(cls, name: str):
         if cls.__mro__[1] is not Coordinates:
@@ -62,8 +64,9 @@ class Coordinates:
         return None
 
 
-def check_given(given: Given) -> None:
-    """Refuse what lacks the index or the length, and lengths that are not whole or not of these tokens."""
+def checked(given: Given) -> dict[str, Any]:
+    """What a task gives, its numbers in types that hold sums of them; a refusal of what lacks the index or the length,
+    and of lengths that are not whole or not of these tokens."""
     if not isinstance(given, Mapping):
         raise TypeError(f"given is of type {type(given).__name__}; it is a dict that holds 'index' and 'length'.")
     if missing := [name for name in ("index", "length") if name not in given]:
@@ -76,13 +79,13 @@ def check_given(given: Given) -> None:
         )
     if not jnp.issubdtype(length.dtype, jnp.integer):
         raise TypeError(f"The length is {length.dtype}; it counts tokens, so it is a whole number.")
-    if isinstance(length, jax.core.Tracer):
-        return
-    wrong = [n for n in np.ravel(length) if not 0 <= n <= index.shape[-1]]
+    values = concrete(length)
+    wrong = [] if values is None else [n for n in np.ravel(values) if not 0 <= n <= index.shape[-1]]
     if wrong:
         raise ValueError(
             f"A length of {wrong[0]} was given with {index.shape[-1]} tokens; it counts the real ones among them."
         )
+    return {name: _wide(name, a) for name, a in given.items()}
 
 
 def offered(inputs: Given, name: str, integer: bool = False) -> Array:
@@ -90,8 +93,7 @@ def offered(inputs: Given, name: str, integer: bool = False) -> Array:
     if name not in inputs:
         others = ", ".join(repr(n) for n in inputs if n not in ("index", "length")) or "none"
         raise ValueError(f"The task offers no coordinates called {name!r}; it offers {others}.")
-    numbers, index, length = (_array(inputs[n]) for n in (name, "index", "length"))
-    numbers = numbers.astype(np.int32) if numbers.dtype == bool else numbers
+    numbers, index, length = (_array(_wide(n, inputs[n])) for n in (name, "index", "length"))
     batch = index.shape[:-1] or length.shape or numbers.shape[:-1]
     if numbers.shape not in (index.shape[-1:], (*batch, index.shape[-1])) or numbers.ndim > 2:
         raise ValueError(
@@ -101,6 +103,15 @@ def offered(inputs: Given, name: str, integer: bool = False) -> Array:
     if integer and not jnp.issubdtype(numbers.dtype, jnp.integer):
         raise TypeError(f"{name!r} is {numbers.dtype}; it holds whole numbers here.")
     return cast(Array, numbers)
+
+
+def _wide(name: str, a: Any) -> Any:
+    """Numbers of tokens in a type that holds them; what holds none stays as it is."""
+    numbers = _array(a)
+    if numbers.dtype == bool:
+        return numbers.astype(np.int32)
+    real = jnp.issubdtype(numbers.dtype, jnp.integer) or jnp.issubdtype(numbers.dtype, jnp.floating)
+    return exact(repr(name), numbers) if real else a
 
 
 def _array(a: Any) -> Array | np.ndarray:

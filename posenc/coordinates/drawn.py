@@ -54,6 +54,8 @@ class RandomSorted(Coordinates, name="random_sorted"):
     both_sides: bool = later(False)
     version: Literal["as_described", "as_released"] = later("as_described")
 
+    axes = 1
+
     def validate(self):
         if self.limit < 1:
             raise ValueError(f"random_sorted draws below limit, which is {self.limit}; it is at least 1.")
@@ -126,6 +128,8 @@ class RandomFloat(Coordinates, name="random_float"):
     each: Literal["batch", "example"] = "batch"
     trained: int | None = None
 
+    axes = 1
+
     def validate(self):
         if self.limit <= 0:
             raise ValueError(f"random_float draws below limit, which is {self.limit}; it is above 0.")
@@ -169,6 +173,8 @@ class Offset(Coordinates, name="offset"):
     each: Literal["batch", "example"] = "example"
     evaluate: Literal["largest", "zero"] = "largest"
 
+    axes = 1
+
     def validate(self):
         if self.limit < 0:
             raise ValueError(f"offset shifts by at most limit, which is {self.limit}; it is at least 0.")
@@ -205,6 +211,8 @@ class Skip(Coordinates, name="skip"):
 
     target: int = 2048
     each: Literal["batch", "example"] = "example"
+
+    axes = 1
 
     def validate(self):
         if self.target < 1:

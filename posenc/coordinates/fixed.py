@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +10,13 @@ import numpy as np
 
 from posenc.coordinates.base import Coordinates, offered, sequences
 from posenc.language.registry import later
+from posenc.numerics.precision import widened
 
 
 class Index(Coordinates, name="index"):
     """The token's place in the sequence."""
+
+    axes = 1
 
     def __call__(self, key, inputs, train):
         return inputs["index"]
@@ -34,12 +37,14 @@ class Scale(Coordinates, name="scale"):
 
     factor: float = 2.0
 
+    axes = 1
+
     def validate(self):
         if self.factor <= 0:
             raise ValueError(f"scale divides positions by factor, which is {self.factor}; it is above 0.")
 
     def __call__(self, key, inputs, train):
-        return inputs["index"] / jnp.asarray(self.factor, jnp.promote_types(inputs["index"].dtype, jnp.float32))
+        return inputs["index"] / jnp.asarray(self.factor, widened(inputs["index"].dtype))
 
 
 class Group(Coordinates, name="group"):
@@ -58,6 +63,8 @@ class Group(Coordinates, name="group"):
     """
 
     size: int = 8
+
+    axes = 1
 
     def validate(self):
         if self.size < 1:
@@ -99,6 +106,8 @@ class Told(Coordinates, name="given"):  # names of classes are part of the ids o
     shift: int = later(0)
     each: Literal["batch", "example"] = later("batch")
 
+    axes = 1
+
     def validate(self):
         _check_shift("given", self.shift)
 
@@ -122,6 +131,8 @@ class Axes(Coordinates, name="axes"):
     shift: int = 0
     each: Literal["batch", "example"] = "batch"
 
+    axes = cast(Any, property(lambda self: len(self._names)))
+
     def validate(self):
         _check_shift("axes", self.shift)
 
@@ -136,8 +147,11 @@ class Axes(Coordinates, name="axes"):
         return cast(jax.Array, np.stack(numbers, -1))
 
     def _offered(self, inputs):
-        names = [name for name in (self.first, self.second, self.third) if name is not None]
-        return [offered(inputs, name, self.shift > 0) for name in names]
+        return [offered(inputs, name, self.shift > 0) for name in self._names]
+
+    @property
+    def _names(self):
+        return [name for name in (self.first, self.second, self.third) if name is not None]
 
 
 class Segments(Coordinates, name="segments"):
@@ -166,6 +180,8 @@ class Segments(Coordinates, name="segments"):
 
     part: Literal["inside", "which"] = "inside"
     cap: int | None = None
+
+    axes = 1
 
     def validate(self):
         if self.cap is not None and self.cap < 1:

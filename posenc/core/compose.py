@@ -230,6 +230,13 @@ class Composed(_Sum):
         return tuple(draws)
 
     def bind(self, dims):
+        for coordinates, schemes in self.draws:
+            given = getattr(coordinates, "axes", None)
+            if odd := [s for s in schemes if given not in (None, s.axes)]:
+                raise ValueError(
+                    f"Coordinates {coordinates.name!r} have {given} for each token, and {_name(odd[0])!r} has"
+                    f" {odd[0].axes} axes; give it as many, such as @ axes('row', 'col') for two."
+                )
         filled = tuple(Draw(d.coordinates and d.coordinates.bind(dims), d.parts) for d in self.coordinates)
         return Composed(self.scheme.bind(dims), filled, self.window, self.sinks)
 

@@ -21,7 +21,8 @@ from posenc.numerics.sizes import FAR
 class Window:
     """Which neighbours a query sees beside itself: `left` before it, `right` after it; `None` is unbounded.
 
-    With `sinks`, the first tokens of a document are never too far back (Xiao et al., 2024, StreamingLLM, §3.2).
+    Neighbours are counted by index, so padding between tokens counts, whatever the positions. With `sinks`, the first
+    tokens of a document are never too far back (Xiao et al., 2024, StreamingLLM, §3.2).
     """
 
     left: int | None = None
@@ -88,7 +89,8 @@ class Prefix:
     length: Any
 
 
-Mask = Literal["causal", "full"] | Window | Prefix | Bool[Array, "*batch Q K"]
+Named = Literal["causal", "full"] | Window
+Mask = Named | Prefix | Bool[Array, "*batch Q K"] | tuple[Named, Bool[Array, "*batch Q K"]]
 
 
 def window(mask: Mask) -> Window:
@@ -104,14 +106,20 @@ def split(mask: Mask) -> tuple[Window, Any, Any]:
         if mask.length is None:
             raise TypeError("The length of a prefix is None; it is a whole number, or an array of them.")
         return Window(None, 0), mask.length, None
-    if hasattr(mask, "shape") and hasattr(mask, "dtype"):
+    if _is_array(mask):
         return Window(), None, mask
+    if isinstance(mask, tuple) and len(mask) == 2 and _is_array(mask[1]):
+        return window(mask[0]), None, mask[1]
     if (bounds := _window(mask)) is None:
         raise ValueError(
-            f"mask is {_shown(mask)}; it is 'causal', 'full', a posenc.Window(left, right), a posenc.Prefix(length), or"
-            " an array of booleans, [..., queries, keys]."
+            f"mask is {_shown(mask)}; it is 'causal', 'full', a posenc.Window(left, right), a posenc.Prefix(length), an"
+            " array of booleans, [..., queries, keys], or such an array behind a name or a window: ('causal', array)."
         )
     return bounds, None, None
+
+
+def _is_array(mask: Any) -> bool:
+    return hasattr(mask, "shape") and hasattr(mask, "dtype")
 
 
 def _window(mask: Any) -> Window | None:

@@ -21,9 +21,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray, PyTree
 
+from posenc.core.hooks import CHECKED, checked
 from posenc.language.echo import echoed
 from posenc.language.registry import Registry, convert
 from posenc.language.registry import later as later
+from posenc.numerics.precision import widened
 from posenc.numerics.sizes import FAR
 
 Params = dict[str, Any]
@@ -119,6 +121,8 @@ class Tile(NamedTuple):
     ki: Int[Array, " K"]
     head: Int[Array, ""]
     heads: int
+    width: int | None = None
+    """Features of a value, where values are at hand."""
 
     def gather(self, s: Float[Array, "Q K"]) -> Float[Array, "H Q K"]:
         """The same array of every head, for schemes that read `heads`."""
@@ -189,6 +193,8 @@ class Scheme:
             )
         if isinstance(reads := vars(cls).get("reads"), str) and reads not in ORDER:
             raise TypeError(f"{cls.__name__} reads {reads!r}; a scheme reads one of {', '.join(ORDER)}.")
+        for hook in vars(cls).keys() & set(CHECKED):
+            setattr(cls, hook, checked(hook, vars(cls)[hook]))
         dataclasses.dataclass(frozen=True)(cls)
         jax.tree_util.register_static(cls)
         if name is not None:
@@ -340,4 +346,4 @@ def _as_integer(value: Any) -> Any:
 
 def bias_dtype(s: Float[Array, ...]) -> jnp.dtype:
     """The type of angles, biases and distances: float32 at least, float64 where the scores are."""
-    return jnp.promote_types(s.dtype, jnp.float32)
+    return widened(s.dtype)

@@ -81,8 +81,8 @@ def _expected(scheme: Scheme, sizes: KnownSizes, params: Any) -> Any:
         if jax.tree.structure(small) == jax.tree.structure(params) and _shapes(small) == _shapes(params):
             return None  # the parameters are right, and most are: no need to look further
         large = _made(scheme, sizes.dims(2 * GUESS))
-    except (TypeError, ValueError):
-        return None  # the scheme refuses a size that was only guessed, so nothing can be compared
+    except Exception:  # noqa: BLE001
+        return None  # a size that was only guessed is refused, or another library's tracing cannot run what draws
     return jax.tree.map(_alike, small, large) if jax.tree.structure(small) == jax.tree.structure(large) else None
 
 

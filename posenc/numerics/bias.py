@@ -73,5 +73,6 @@ def disentangled_thresholds(buckets: int, reach: int) -> np.ndarray:
 def slope(head: Int[Array, ...], heads: int) -> Float[Array, ...]:
     """The slope of a head, counted from 0 (Press et al., 2022, §3; the authors' `get_slopes`)."""
     power = 1 << (heads.bit_length() - 1)
+    head = jnp.asarray(head, jnp.result_type(float))
     octave = jnp.where(head < power, head + 1, head - power + 0.5) * 8 / power
     return 2.0**-octave

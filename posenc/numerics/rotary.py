@@ -21,10 +21,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar, Protocol
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
+from posenc.numerics.precision import widened
 from posenc.numerics.rotation import Layout, angles, rotate, turned_width
 
 
@@ -62,7 +62,7 @@ def key(self: Any, p: dict, k: Float[Array, "L d"], info: Num[Array, " L"]) -> t
 def angles_of(scheme: Rotary, p: dict, x: Float[Array, "L d"], position: Num[Array, " L"]) -> Float[Array, "L n"]:
     """The angle of each pair at each position."""
     frequency = p.get("frequency", frequencies_of(scheme, x.shape[-1]))
-    return angles(position, frequency, jnp.promote_types(x.dtype, jnp.float32))
+    return angles(position, frequency, widened(x.dtype))
 
 
 def frequencies_of(scheme: Rotary, head: int) -> np.ndarray:

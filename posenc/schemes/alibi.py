@@ -29,10 +29,10 @@ class ALiBi(Scheme, name="alibi"):
     the past from the other, with the slopes of a model with that many heads in each half. The authors suggest the last
     two in answers to readers. Under a causal mask heads of the second half of "split" see only their own token.
 
-    `slopes="log"` learns slopes through their logarithm, so that they start at m_h and stay positive (x-transformers);
-    "logistic" learns them through a logistic function from random starts σ(N(-2, 1)), as the authors suggest for two
-    sides. `factor` is 96 in BiPE. `fraction` is the share of heads with a penalty, rounded up: the first ones, with the
-    slopes of a model with that many heads (x-transformers).
+    `slopes="log"` learns slopes through their logarithm, so that they start at m_h and stay positive. "logistic" learns
+    them through a logistic function from random starts σ(N(-2, 1)), as the authors suggest for two sides. `factor` is
+    96 in BiPE. `fraction` is the share of heads with a penalty, rounded up: the first ones, with the slopes of a model
+    with that many heads (x-transformers).
 
     ```bibtex
     @inproceedings{press2022train,

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from posenc.core.scheme import Scheme
 from posenc.numerics import segment_scans
-from posenc.numerics.precision import product
+from posenc.numerics.precision import product, widened
 from posenc.numerics.rotation import check_pairs, rotate
 
 
@@ -68,7 +68,7 @@ class CARoPE(Scheme, name="carope"):
         return segment_scans.start(dims.head // 2)
 
     def locate(self, p, x: Float[Array, "L D"], at, carry):
-        exact = jnp.promote_types(x.dtype, jnp.float32)
+        exact = widened(x.dtype)
         logit = product(x, p["w"]) + p["b"].astype(exact)
         powers = self.first + jnp.arange(carry[0].size, dtype=exact)
         steps = jnp.exp(-jnp.log1p(jax.nn.softplus(logit))[:, None] * powers[None, :])

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from posenc.core.scheme import Scheme
 from posenc.numerics import segment_scans
-from posenc.numerics.precision import product
+from posenc.numerics.precision import product, widened
 
 
 class FoX(Scheme, name="fox"):
@@ -49,7 +49,7 @@ class FoX(Scheme, name="fox"):
         return segment_scans.start()
 
     def locate(self, p, x: Float[Array, "L D"], at, carry):
-        exact = jnp.promote_types(x.dtype, jnp.float32)
+        exact = widened(x.dtype)
         gate = jax.nn.log_sigmoid(product(x, p["w"]) + p["b"].astype(exact))
         return segment_scans.total(gate, at.segment, carry)
 

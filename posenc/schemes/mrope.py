@@ -23,6 +23,9 @@ class MRoPE(Scheme, name="mrope"):
     proportion of those models, 16 : 24 : 24 and 24 : 20 : 20, as nearly as the number of pairs allows. `base` is
     Qwen2-VL's. Text tokens have the same number on all three axes, which gives plain RoPE; so does `positions=None`.
 
+    Models of images such as FLUX give each axis a slice of the head with frequencies of its own, from 1 down. Their
+    numbers are widths, not `sections`: `mrope(sections=(8, 28, 28))` computes another function.
+
     ```bibtex
     @misc{wang2024qwen2vl,
       title = {{Qwen2-VL}: Enhancing Vision-Language Model's Perception of the World at Any Resolution},

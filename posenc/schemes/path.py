@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from posenc.core.scheme import Scheme, bias_dtype
 from posenc.numerics import segment_scans
 from posenc.numerics.householder import correction
-from posenc.numerics.precision import product
+from posenc.numerics.precision import product, widened
 
 
 class PaTH(Scheme, name="path"):
@@ -85,7 +85,7 @@ class PaTH(Scheme, name="path"):
         return segment_scans.none(self.kernel - 1, dims.head), segment_scans.start()
 
     def locate(self, p, x: Float[Array, "L D"], at, carry):
-        x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+        x = x.astype(widened(x.dtype))
         p = {name: a.astype(x.dtype) for name, a in p.items()}
         near, past = segment_scans.recent(
             product(product(x, p["down"].T), p["up"].T), at.segment, carry[0]

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc.core.scheme import Scheme
 from posenc.numerics import segment_scans
-from posenc.numerics.precision import product
+from posenc.numerics.precision import product, widened
 from posenc.numerics.rotation import check_base, check_pairs, frequencies, rotate
 
 
@@ -112,7 +112,7 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
         return segment_scans.none((self.kernel or 2) - 1, pairs), segment_scans.start(pairs)
 
     def locate(self, p, x: Float[Array, "L D"], at, carry):
-        exact = jnp.promote_types(x.dtype, jnp.float32)
+        exact = widened(x.dtype)
         p = {name: a.astype(exact) for name, a in p.items()}
         slices = _unit(x.astype(exact), at.heads)
         unit = slices.reshape(x.shape)

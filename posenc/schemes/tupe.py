@@ -28,7 +28,8 @@ class TUPE(Scheme, name="tupe"):
     one constant in the row of [CLS] and another in its column, so that [CLS] is not close to any position. As in their
     code the two constants are the scores of rows 0 and 1 of the table with themselves, other tokens start at row 2, and
     [CLS] uses two buckets: one that no distance uses, and an additional one. p, U, V and t start as N(0, 0.02²), biases
-    at 0, as theirs.
+    at 0, as theirs. Positions beyond the table are refused, and give NaN where they are not known before the program
+    runs, as in one exported for every length.
 
     ```bibtex
     @inproceedings{ke2021rethinking,

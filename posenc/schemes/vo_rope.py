@@ -16,7 +16,8 @@ class VORoPE(Scheme, name="vo_rope"):
 
     Queries and keys are rotated too, as in RoPE, unless `queries_and_keys=False`, which leaves the weights a_ij to
     other schemes, or to content alone. R is RoPE's, with its `base` and `layout`; the width of values may differ from
-    that of keys. Written from the equations of a blog: no authors' code was found.
+    that of keys. Written from the equations of a blog. DeepSeek-V4 does the same to the last features of one head that
+    is key and value at once; this scheme turns whole values.
 
     ```bibtex
     @misc{su2025second,

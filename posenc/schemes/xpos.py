@@ -21,10 +21,11 @@ class XPos(Scheme, name="xpos"):
 
     B is `scale_base`: left open it is half the training length, the authors' proportion (512 of 1024 tokens).
 
-    The authors' code measures p in ζ from the middle of the sequence, which moves as the sequence grows, so that cached
-    keys become wrong. Scores depend on differences only, so here p is the position itself. The factors then overflow
-    float32 at about p = 64 B: such positions are refused, and NaN inside jit. Float16 overflows at a seventh of that,
-    so float16 queries and keys are refused: use bfloat16.
+    The authors' code measures p in ζ from the middle of the sequence, which moves as the sequence grows. Its cache is
+    right, since it keeps plain keys and turns all of them in each step; a cache of turned keys would become wrong.
+    Scores depend on differences only, so here p is the position itself, and a cache may keep turned keys. The factors
+    then overflow float32 at about p = 64 B: such positions are refused, and NaN inside jit. Float16 overflows at a
+    seventh of that, so float16 queries and keys are refused: use bfloat16.
 
     For keys after the query ζ^((p_i - p_j) / B) grows without bound: it is causal only, as its authors use it.
 

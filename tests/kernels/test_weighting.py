@@ -191,10 +191,16 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(about, why):
 
 
 def test_an_array_for_the_mask_holds_the_window_too():
-    with pytest.raises(
-        ValueError, match=r"window\(3\) lies before a token or around it, .* put the window into the array"
-    ):
-        posenc.attend(posenc.parse("rope + window(3)"), {}, *arrays(np.float32), mask=np.tri(L, dtype=bool))
+    scheme, q, k, v = posenc.parse("rope + window(3)"), *arrays(np.float32)
+    with pytest.raises(ValueError, match=r"window\(3\) lies before a token or around it, .*mask=\('causal', array\)"):
+        posenc.attend(scheme, {}, q, k, v, mask=np.tri(L, dtype=bool))
+    seen = np.arange(L) % 4 > 0
+    for named, width in (("causal", 3), ("full", 3), (posenc.Window(5, 0), 3)):
+        distance = np.arange(L)[:, None] - np.arange(L)
+        near = abs(distance) <= 1 if named == "full" else (distance >= 0) & (distance < width)
+        ours = posenc.attend(scheme, {}, q, k, v, mask=(named, np.broadcast_to(seen, (L, L))))
+        alone = posenc.attend(posenc.parse("rope"), {}, q, k, v, mask=near & seen)
+        np.testing.assert_allclose(ours, alone, atol=1e-6)
 
 
 def test_a_window_has_at_most_as_many_first_tokens_as_it_sees():

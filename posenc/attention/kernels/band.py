@@ -16,6 +16,7 @@ from posenc.attention.kernels.form import Encoded, Form
 from posenc.attention.kernels.parting import is_sampled_distance, varying
 from posenc.core.compose import imply, merge, spread
 from posenc.core.scheme import Scheme, Tile
+from posenc.numerics.precision import widened
 
 STRIP = 16
 """Lines of a tile that are made, or added up, at once."""
@@ -34,7 +35,7 @@ def band(form: Form, encoded: Encoded, gaps: Int[Array, " N"], heads: Int[Array,
     position = None if form.implied else encoded.query.position
     distance, none = _distances(gaps, position, scheme), jnp.zeros(1, gaps.dtype)
     blank = jax.tree.map(lambda _: None, distance)
-    zeros = jnp.zeros((gaps.size, 1), jnp.promote_types(encoded.q.dtype, jnp.float32))
+    zeros = jnp.zeros((gaps.size, 1), widened(encoded.q.dtype))
     seen = jnp.ones(zeros.shape, bool)
 
     def score_head(own, head):

@@ -18,6 +18,7 @@ from posenc.attention.kernels.dropout import kept
 from posenc.attention.kernels.form import Encoded, Form, capped, distance, head_axes, visible
 from posenc.core.compose import merge
 from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS, Tile
+from posenc.numerics.precision import widened
 from posenc.numerics.sizes import are_numbers
 
 FEW = 20
@@ -54,7 +55,7 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     """Scores, weights and sum, step by step."""
     scheme, (layer, head_params), groups = form.scheme, form.params, encoded.k.shape[0]
     heads = jnp.arange(form.heads) if heads is None else heads
-    exact = jnp.promote_types(encoded.q.dtype, jnp.float32)
+    exact = widened(encoded.q.dtype)
     apart, seen = distance(encoded.query, encoded.key), visible(form, encoded)
     nested = lambda a: a.reshape(groups, heads.size // groups, *a.shape[1:])  # noqa: E731
 
@@ -66,7 +67,9 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     def weigh_head(own, head, sink, logits, score, query_info, key_info):
         p = merge(layer, own)
         index = encoded.query.index, encoded.key.index
-        tile = Tile(query_info, key_info, apart, logits, weighting.scale, seen, *index, head, form.heads)
+        tile = Tile(
+            query_info, key_info, apart, logits, weighting.scale, seen, *index, head, form.heads, encoded.v.shape[-1]
+        )
         s = capped(scheme.score(p, logits, tile) if score is None else score, weighting.cap)
         a = scheme.normalize(p, s, tile) if scheme.overrides("normalize") else _softmax_with(sink, s, seen)
         if weighting.dropout:

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from posenc.core.scheme import Scheme
 from posenc.core.shapes import label
+from posenc.numerics.precision import widened
 from posenc.numerics.sizes import are_numbers, memory
 
 KERNELS = ("dense", "tiled", "rows")
@@ -63,7 +63,7 @@ def block(queries: int, keys: int) -> int:
 
 def _check_memory(q: Any, keys: int) -> None:
     """Refuse scores and weights that no memory holds."""
-    size = jnp.promote_types(q.dtype, jnp.float32).itemsize
+    size = widened(q.dtype).itemsize
     (*lead, queries, heads, _) = q.shape
     batch = math.prod(lead)
     if not are_numbers(batch, queries, keys):

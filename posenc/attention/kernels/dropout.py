@@ -35,4 +35,4 @@ def _mixed(seed: UInt32[Array, " 2"], first: Array, second: Array) -> UInt32[Arr
     """Random bits for each pair of counters: first all of one kind, then as many more."""
     from jax.extend.random import threefry_2x32  # it imports Pallas, which attention without dropout does not need
 
-    return threefry_2x32(seed, jnp.concatenate([first, second]).astype(jnp.uint32))
+    return threefry_2x32(seed, jnp.concatenate([first.astype(jnp.uint32), second.astype(jnp.uint32)]))

@@ -19,6 +19,7 @@ from posenc.attention.kernels import tiled
 from posenc.attention.kernels.form import Encoded, Form
 from posenc.attention.kernels.layout import KEY, Arrays, Tiling
 from posenc.attention.kernels.parting import join, part, varies, varying
+from posenc.numerics.precision import widened
 
 TRAVELS = (*KEY, "begin")
 """What goes round."""
@@ -44,7 +45,7 @@ _attention = jax.custom_vjp(_output, nondiff_argnums=(0, 1))
 
 def _forward(tiling: Tiling, ring: Ring, differentiable: Arrays, rest: Arrays) -> tuple[Array, tuple]:
     a = join(differentiable, rest)
-    exact = jnp.promote_types(a.q.dtype, jnp.float32)
+    exact = widened(a.q.dtype)
     out, lse = jnp.zeros((*a.q.shape[:2], a.v.shape[-1]), exact), jnp.full(a.q.shape[:2], -jnp.inf, exact)
 
     def fold(n: Array, state: tuple) -> tuple:
@@ -65,7 +66,7 @@ def _forward(tiling: Tiling, ring: Ring, differentiable: Arrays, rest: Arrays) -
 def _backward(tiling: Tiling, ring: Ring, saved: tuple, do: Array) -> tuple[Arrays, None]:
     differentiable, rest, out, lse = saved
     a = join(differentiable, rest)
-    zero = lambda b: jnp.zeros(b.shape, jnp.promote_types(b.dtype, lse.dtype))  # noqa: E731
+    zero = lambda b: jnp.zeros(b.shape, widened(b.dtype, lse.dtype))  # noqa: E731
     none = varying(jax.tree.map(zero, differentiable), a)
 
     def fold(n: Array, state: tuple) -> tuple:

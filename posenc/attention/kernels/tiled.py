@@ -28,6 +28,7 @@ from posenc.attention.kernels.parting import is_sampled_distance, join, part, va
 from posenc.core.compose import merge
 from posenc.core.masks import sees
 from posenc.core.scheme import Tile
+from posenc.numerics.precision import widened
 from posenc.numerics.sizes import are_numbers
 
 
@@ -44,7 +45,7 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
     The keys may be one of several equal `parts` of the sequence; then the band is of all.
     """
     scheme, (layer, head_params), q = form.scheme, form.params, encoded.q
-    exact = jnp.promote_types(q.dtype, jnp.float32)
+    exact = widened(q.dtype)
     (heads, queries, _), (groups, count, _) = q.shape, encoded.k.shape
     nested = lambda a: a.reshape(groups, heads // groups, *a.shape[1:])  # noqa: E731
     first = lambda tree: jax.tree.map(lambda a: a.swapaxes(0, 1), tree)  # noqa: E731
@@ -53,7 +54,9 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
     late = scale if q.dtype != exact else 1.0
     q = q if q.dtype != exact else q * scale
     rows, cols = (min(block, n) if are_numbers(n) else block for n in (queries, count))
-    tiling = Tiling(scheme, form.window, form.weighting, late, heads, queries, count, rows, cols, banded)
+    tiling = Tiling(
+        scheme, form.window, form.weighting, late, heads, queries, count, rows, cols, banded, encoded.v.shape[-1]
+    )
     w, start = None, encoded.query.index[0]
     if banded:
         past = (parts - 1) * count + layout.round_up(count, tiling.cols) - 1
@@ -91,7 +94,7 @@ def forward(tiling: Tiling, differentiable: Arrays, rest: Arrays) -> tuple[Array
 def _rows(tiling: Tiling, a: Arrays, n: Array) -> tuple[Array, Array]:
     """The rows of one block of queries: their output, and the logarithm of the sum of their exponentials."""
     rows = layout.queries(tiling, a, n)
-    exact = jnp.promote_types(a.q.dtype, jnp.float32)
+    exact = widened(a.q.dtype)
     lead = rows.q.shape[:3]
     first = jnp.zeros((*lead, a.v.shape[-1]), exact), jnp.full(lead, -jnp.inf, exact), jnp.zeros(lead, exact)
     first = varying(first, a)
@@ -126,7 +129,7 @@ def gradient(tiling: Tiling, saved: tuple, do: Array) -> Arrays:
     differentiable, rest, o, lse = saved
     a = join(differentiable, rest)
     exact = lse.dtype
-    zero = lambda b: jnp.zeros(b.shape, jnp.promote_types(b.dtype, exact))  # noqa: E731
+    zero = lambda b: jnp.zeros(b.shape, widened(b.dtype, exact))  # noqa: E731
     zeros = lambda tree: varying(jax.tree.map(zero, tree), a)  # noqa: E731
     transposed = {name: getattr(differentiable, name).transpose(1, 2, 0) for name in TURNED}
     keep = zeros(differentiable._replace(**dict.fromkeys(QUERY), **transposed))  # what all blocks of queries add to
@@ -188,7 +191,7 @@ class _Tile:
 
     def __init__(self, tiling: Tiling, t: Arrays, n: Array, m: Array, masked: bool):
         self.tiling = tiling
-        exact = jnp.promote_types(t.q.dtype, jnp.float32)
+        exact = widened(t.q.dtype)
         logits = dense.scores(t.q, heads_first(t.k), exact)
         self.logits = logits if tiling.late == 1 else logits * tiling.late
         self.qi = t.start + n * tiling.rows + jnp.arange(tiling.rows, dtype=jnp.int32)
@@ -243,7 +246,8 @@ class _Tile:
         scale = tiling.weighting.scale
 
         def apply_hook(own, head, a, logits, query_info, key_info):
-            tile = Tile(query_info, key_info, apart, logits, scale, visible, self.qi, self.ki, head, tiling.heads)
+            index = self.qi, self.ki
+            tile = Tile(query_info, key_info, apart, logits, scale, visible, *index, head, tiling.heads, tiling.width)
             return hook(merge(t.layer, own), a, tile)
 
         heads = jnp.arange(tiling.heads).reshape(a.shape[:2])

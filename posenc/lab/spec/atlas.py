@@ -44,7 +44,7 @@ PROBES = {
     "offset": Probe("token three places back", "token_k_back(k=3)", 4, in_encoders="beyond"),
     "pointer": Probe("token up to four places back", "pointer_back(reach=4)", 8),
     "distance": Probe("distance of two marks", "distance(reach=8)", 9),
-    "index": Probe("index of a mark, below eight", "index_of_token(indices=8)", 8),
+    "index": Probe("which of the first eight places has the mark", "index_of_token(indices=8)", 8),
     "look-up": Probe("token at an index below four", "token_at_index(indices=4)", 8),
     "order": Probe("order of two marks", "before", 4, models=("encoder",)),
     "count": Probe("how many there are", "count_symbol", 8),
@@ -109,10 +109,10 @@ def has_row(text: str, model: str) -> bool:
 
 
 def row_of(text: str) -> str:
-    """The row that a scheme's text stands for: of "t5" the one with the constants of the atlas, of "mrope" RoPE's."""
+    """The row of a scheme: itself where it has one, of "t5" the one with the atlas's constants, of "mrope" RoPE's."""
     if text in AFTER_TRAINING:
         return f"{AFTER_TRAINING[text]}{WITH}rope"
-    return CONSTANTS.get(text, EQUAL.get(text, text))
+    return text if text in BESIDE else CONSTANTS.get(text, EQUAL.get(text, text))
 
 
 def causal_only(text: str) -> bool:

@@ -1,0 +1,65 @@
+"""A hook that returns what would broadcast or round is refused by name, with its file and line."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc.core.scheme import Scheme
+
+Q, K, V = np.random.default_rng(0).normal(size=(3, 1, 6, 2, 8)).astype(np.float32)
+
+
+def made(hook, run, reads="content"):
+    """A scheme of this one hook."""
+    return type("Mine", (Scheme,), {hook: run, "reads": reads}, name=None)()
+
+
+WRONG = {
+    "one column": ("score", lambda self, p, s, tile: s[..., :1]),
+    "one row": ("score", lambda self, p, s, tile: s[:1]),
+    "integers": ("score", lambda self, p, s, tile: s.astype(jnp.int32)),
+    "booleans": ("score", lambda self, p, s, tile: s > 0),
+    "no array": ("score", lambda self, p, s, tile: None),
+    "a column of weights": ("normalize", lambda self, p, s, tile: jax.nn.softmax(s)[:, :1]),
+    "one feature": ("value", lambda self, p, v, info: v[:, :1]),
+    "whole values": ("value", lambda self, p, v, info: v.astype(jnp.int32)),
+    "one output": ("output", lambda self, p, o, info: o[:1]),
+    "the query alone": ("query", lambda self, p, q, info: q),
+    "one key": ("key", lambda self, p, k, info: (k[:1], info)),
+    "no axis of features": ("query", lambda self, p, q, info: (q[:, 0], info)),
+    "info of one token": ("locate", lambda self, p, x, at, carry: (at.position[:1], carry)),
+    "no carry": ("locate", lambda self, p, x, at, carry: at.position),
+    "one row of values": ("value_bias", lambda self, p, a, tile: jnp.zeros((1, 8))),
+    "one feature of values": ("value_bias", lambda self, p, a, tile: jnp.zeros((a.shape[0], 1))),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("kernel", ["dense", "rows"])
+def test_what_would_broadcast_or_round_is_refused_by_hook_file_and_line(case, kernel):
+    hook, run = WRONG[case]
+    scheme, line = made(hook, run), run.__code__.co_firstlineno
+    with pytest.raises(ValueError, match=rf"hook '{hook}' of 'Mine' \(test_hook_outputs.py, line {line}\) returns"):
+        posenc.attend(scheme, None, Q, K, V, kernel=kernel)
+
+
+def test_the_input_has_the_shape_that_it_had():
+    scheme = made("embed", lambda self, p, x, at: x[:, :1])
+    with pytest.raises(ValueError, match="hook 'embed' of 'Mine' .*returns float32 of the shape .6, 1.; it must"):
+        posenc.embed(scheme, None, np.ones((6, 16), np.float32))
+
+
+def test_a_part_of_a_sum_is_named_alone():
+    scheme = posenc.parse("rope") + made("score", lambda self, p, s, tile: s[..., :1])
+    with pytest.raises(ValueError, match="hook 'score' of 'Mine'"):
+        posenc.attend(scheme, None, Q, K, V)
+
+
+def test_nothing_is_computed_for_the_check():
+    scheme = made("score", lambda self, p, s, tile: s + 1)
+    plain = jax.make_jaxpr(lambda q: posenc.attend(posenc.parse("nope"), None, q, q, q))(Q)
+    ours = jax.make_jaxpr(lambda q: posenc.attend(scheme, None, q, q, q))(Q)
+    count = lambda jaxpr: str(jaxpr).count(" = ")  # noqa: E731
+    assert count(ours) <= count(plain) + 2
