@@ -182,7 +182,10 @@ class Offset(Coordinates, name="offset"):
     def __call__(self, key, inputs, train):
         if not train:
             return inputs["index"] + (self.limit + 1 if self.evaluate == "largest" else 0)
-        draw = lambda key, length, index: index + jax.random.randint(key, (), 0, self.limit + 1)  # noqa: E731
+
+        def draw(key, length, index):
+            return index + jax.random.randint(key, (), 0, self.limit + 1).astype(index.dtype)
+
         return sequences(self.each, draw, key, inputs, inputs["index"])
 
     def largest(self, inputs, train):
@@ -234,4 +237,4 @@ class Skip(Coordinates, name="skip"):
         piece, gap = jax.random.split(key)
         first = jax.random.randint(piece, (), 1, jnp.maximum((length + 1) // 2, 1) + 1)
         skipped = jax.random.randint(gap, (), 0, self.target - length + 1)
-        return index + jnp.where(index < first, 0, skipped)
+        return index + jnp.where(index < first.astype(index.dtype), 0, skipped).astype(index.dtype)

@@ -44,7 +44,8 @@ class Scale(Coordinates, name="scale"):
             raise ValueError(f"scale divides positions by factor, which is {self.factor}; it is above 0.")
 
     def __call__(self, key, inputs, train):
-        return inputs["index"] / jnp.asarray(self.factor, widened(inputs["index"].dtype))
+        index = jnp.asarray(inputs["index"], widened(inputs["index"].dtype))
+        return index / jnp.asarray(self.factor, index.dtype)
 
 
 class Group(Coordinates, name="group"):

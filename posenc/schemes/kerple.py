@@ -57,12 +57,12 @@ class KERPLE(Scheme, name="kerple"):
     def score(self, p, s, tile):
         d = jnp.abs(tile.distance).astype(bias_dtype(s))
         if self.weight:
-            s = s * jnp.exp(-_clamp(p["w1"]) * power(d, _clamp(p["w2"], 2)))
+            s = s * jnp.exp(-_clamp(p["w1"].astype(d.dtype)) * power(d, _clamp(p["w2"].astype(d.dtype), 2)))
         if self.kernel == "none":
             return s
         if self.kernel == "log":
-            return s - _clamp(p["r1"]) * jnp.log1p(_clamp(p["r2"]) * d)
-        return s - _clamp(p["r1"]) * power(d, _clamp(p["r2"], 2))
+            return s - _clamp(p["r1"].astype(d.dtype)) * jnp.log1p(_clamp(p["r2"].astype(d.dtype)) * d)
+        return s - _clamp(p["r1"].astype(d.dtype)) * power(d, _clamp(p["r2"].astype(d.dtype), 2))
 
 
 def power(d: Float[Array, "Q K"], exponent: Float[Array, ""]) -> Float[Array, "Q K"]:
