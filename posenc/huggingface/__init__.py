@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.compose import windowed
+from posenc.core.compose import normal_form, windowed
 from posenc.huggingface import facts as facts_of
 from posenc.huggingface.facts import Facts
 from posenc.huggingface.layer_types import LayerType, period, read_layers
@@ -47,13 +47,12 @@ def report(config: Any, *, like: str | None = None) -> ConfigReport:
     Raises as `from_hf` does.
     """
     outer = Settings(_as_dict(config), {})
-    values = {"model_type": outer.get("model_type"), **(outer.get("text_config") or outer)}
-    kind = _read_as(outer, values, like)
+    values, kind = _read_as(outer, like)
     facts = facts_of.types()[kind]
     settings = Settings(values, facts.names)
     scheme = _read(settings, facts)
     used = tuple(name for name in values if name in settings.used)
-    return ConfigReport(scheme, outer.get("model_type"), kind, used, _aside(values, used, facts))
+    return ConfigReport(scheme, outer.get("model_type"), kind, used, _aside(settings, used, facts))
 
 
 def permute(a: Any, to: Layout, *, fraction: float = 1.0, axis: int = -1) -> Any:
@@ -73,12 +72,12 @@ def permute(a: Any, to: Layout, *, fraction: float = 1.0, axis: int = -1) -> Any
     return a.take(order, axis)
 
 
-def _aside(values: Mapping[str, Any], used: tuple[str, ...], facts: Facts) -> tuple[tuple[str, str], ...]:
+def _aside(values: Settings, used: tuple[str, ...], facts: Facts) -> tuple[tuple[str, str], ...]:
     """What of a config concerns attention and not the scheme, and what of it no code reads, each with a reason."""
     present = [name for name, value in values.items() if value is not None and value is not False and value != 0]
     left = {name: why for name, why in facts_of.aside().items() if name in present}
     left |= {name: UNREAD for name in facts_of.positional() if name in present and name not in used}
-    return tuple((left | dict(facts.notes)).items())
+    return tuple((left | values.left | dict(facts.notes)).items())
 
 
 def _as_dict(config: Any) -> Mapping[str, Any]:
@@ -92,34 +91,50 @@ def _as_dict(config: Any) -> Mapping[str, Any]:
     )
 
 
-def _read_as(outer: Mapping[str, Any], values: Mapping[str, Any], like: str | None) -> str:
-    """The model type whose code a config is read by; a `ValueError` for one that was not compared."""
-    readable, composed = facts_of.types(), facts_of.compared()
+def _read_as(outer: Settings, like: str | None) -> tuple[Mapping[str, Any], str]:
+    """The settings of the part that reads a text, and the model type whose code they are read by."""
+    readable, kind, part = facts_of.types(), outer.get("model_type"), outer.get("text_config")
     if like is not None:
         if not isinstance(like, str) or like not in readable:
             which = f"none of the {len(readable)} model types that posenc reads"
             raise ValueError(f"like is {echoed(like)}, which is {which}.")
-        return like
-    kind, inner = outer.get("model_type"), values.get("model_type")
-    if kind in readable and "text_config" not in outer:
-        return kind
-    entry = composed.get(str(kind), {"refused": "it is none of transformers 5.23's"})
+        return part or outer, like
+    if kind in readable and not part:
+        return outer, kind
+    entry = facts_of.compared().get(str(kind))
+    if entry is None:
+        raise ValueError(
+            f"model_type={echoed(kind)} is not read: it is none of transformers 5.23's; if its code is that of a type"
+            " that is read, give that type as like."
+        )
+    inner = Settings(part or {}, {}).get("model_type")
     inner = inner if inner in readable else entry.get("text")
-    if inner in readable and "refused" not in entry:
-        return inner
-    why = entry.get("refused", f"its text part, of the type {echoed(values.get('model_type'))}, is not read")
-    raise ValueError(
-        f"model_type={echoed(kind)} is not read: {why}. To read it as another type, name that, as in"
-        " from_hf(config, like='llama')."
-    )
+    if "refused" in entry:
+        advice = f"; its text part alone is read: give text_config, like={inner!r}" if inner in readable else ""
+        raise ValueError(f"model_type={echoed(kind)} is not read: {entry['refused']}{advice}.")
+    if inner not in readable:
+        raise ValueError(
+            f"model_type={echoed(kind)} is not read: its text part, of the type {echoed(inner)}, is not read."
+        )
+    if part is None and kind not in facts_of.flat():
+        raise ValueError(
+            f"model_type={echoed(kind)} has the settings of its text part in text_config, which this config lacks; give"
+            " it."
+        )
+    return facts_of.under(kind) | dict(outer if part is None else part), inner
 
 
 def _read(config: Settings, facts: Facts) -> Any:
     usual = {"rope_theta": facts.base, "partial_rotary_factor": facts.fraction}
     for name in facts.ignores:
-        if config.own(name) and config[name] not in (None, usual.get(name)):
+        if config.own(name) and config[name] not in (None, {}, usual.get(name)):
             raise ValueError(
                 f"The code of this model type ignores {name}, which is {echoed(config[name])}; leave it out."
+            )
+    for name, others in facts.instead.items():
+        if config.get(name) is not None:
+            raise ValueError(
+                f"{name} is {echoed(config[name])}, which posenc does not read for this model type; give {others}."
             )
     for name, value in facts.fixed.items():
         if config.get(name, value) not in (None, value):
@@ -137,7 +152,8 @@ def _read(config: Settings, facts: Facts) -> Any:
 
 def _check_bases(bases: list[float], sets: dict[str, Any]) -> None:
     """Refuse layers with a base of their own."""
-    if odd := {base for base in bases if base} - {scheme.base for scheme in sets.values()}:
+    rotary: list[Any] = [normal_form(scheme).scheme for scheme in sets.values()]
+    if odd := {base for base in bases if base} - {scheme.base for scheme in rotary}:
         raise ValueError(
             f"layer_rope_theta has the base {sorted(odd)[0]}, and rope_parameters another one; posenc reads entries"
             " that are 0, for a layer without rotation, or the base of all."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -23,17 +23,23 @@ class Facts:
     scheme: str = "rope"
     layout: Layout = "half"
     base: float = 10000.0
+    base_names: tuple[str, ...] = ()
     fraction: float | None = None
+    features: str = ""
     width: int | None = None
+    head: int | None = None
+    divided: bool = False
     rope: Mapping[str, Any] = field(default_factory=dict)
     bases: Mapping[str, Any] = field(default_factory=dict)
+    sets: Literal["own", "common", "given"] = "own"
+    scaled: tuple[str, ...] = ()
     rope_types: tuple[str, ...] = ()
     short: bool = False
     original: int | None = None
     windows: Literal["none", "all", "listed"] = "none"
     window: int | None = None
     switch: bool = False
-    side: Literal["past", "both", "halves"] = "past"
+    side: Literal["past", "both"] = "past"
     half_of: str = ""
     all_without_window: bool = False
     both_sides: str = ""
@@ -44,6 +50,7 @@ class Facts:
     period: str = ""
     turns: Literal["all", "windowed", "listed", "bases"] = "all"
     ignores: tuple[str, ...] = ()
+    instead: Mapping[str, str] = field(default_factory=dict)
     temperature: bool = False
     sections: tuple[int, ...] = ()
     order: Literal["chunked", "interleaved"] = "chunked"
@@ -64,6 +71,8 @@ def types() -> dict[str, Facts]:
         own |= {"rope": tables["ropes"][own["rope"]]} if "rope" in own else {}
         own |= {"notes": {name: tables["notes"][name] for name in own["notes"]}} if "notes" in own else {}
         out |= dict.fromkeys(family["types"].split(), Facts(**own))
+    for head, kinds in tables["heads"].items():
+        out |= {kind: replace(out[kind], head=int(head)) for kind in kinds.split()}
     return out
 
 
@@ -75,6 +84,16 @@ def aside() -> dict[str, str]:
 def positional() -> list[str]:
     """Settings of positions, of which a config may have some that the code of its type does not read."""
     return _toml()["unread"]["names"].split()
+
+
+def flat() -> list[str]:
+    """Model types of several parts whose released configs have the settings of the text part beside the others."""
+    return _toml()["outer"]["flat"].split()
+
+
+def under(kind: str | None) -> dict[str, Any]:
+    """What the code of a model type of several parts lays under the settings of its text part."""
+    return _toml()["outer"]["under"].get(kind or "", {})
 
 
 @cache

@@ -60,17 +60,17 @@ DICT = Kind(lambda value: isinstance(value, Mapping), "a dict")
 NAMED: dict[Kind, str] = {
     TEXT: "model_type rope_type type position_embedding_type",
     TEXTS: "layer_types",
-    FLAG: "alibi rope use_sliding_window use_mem_rope attn_temperature_tuning truncate",
+    FLAG: "is_causal alibi rope use_sliding_window use_mem_rope attn_temperature_tuning truncate",
     SIDES: "use_bidirectional_attention",
     COUNT: """hidden_size n_embd d_model num_attention_heads n_head n_heads head_dim max_position_embeddings
               original_max_position_embeddings relative_attention_num_buckets relative_attention_max_distance
-              floor_scale rotary_dim local_attention""",
+              floor_scale rotary_dim local_attention kv_channels attention_head_dim""",
     WHOLE: "sliding_window",
     PLACE: "max_window_layers",
     DEPTH: "num_hidden_layers n_layer",
-    NUMBER: """rope_theta global_rope_theta local_rope_theta rope_local_base_freq partial_rotary_factor attn_scale
-               alibi_bias_max factor attention_factor beta_fast beta_slow mscale mscale_all_dim low_freq_factor
-               high_freq_factor short_mscale long_mscale llama_4_scaling_beta""",
+    NUMBER: """rope_theta default_theta global_rope_theta local_rope_theta rope_local_base_freq partial_rotary_factor
+               attn_scale alibi_bias_max factor attention_factor beta_fast beta_slow mscale mscale_all_dim
+               low_freq_factor high_freq_factor short_mscale long_mscale llama_4_scaling_beta""",
     NUMBERS: "layer_rope_theta",
     POSITIVE: "long_factor short_factor",
     FLAGS: "no_rope_layers",

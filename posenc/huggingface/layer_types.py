@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from posenc.core.compose import Pattern
 from posenc.huggingface.facts import FULL, SLIDING, Facts
+from posenc.huggingface.kinds import DEEPEST
 from posenc.huggingface.settings import first
 from posenc.language.echo import echoed
 
@@ -29,36 +30,60 @@ class LayerType:
 def read_layers(config: Config, facts: Facts) -> list[LayerType]:
     """All layers of attention, in order. Layers of hybrids that are none are left out."""
     listed = config.get("layer_types") if facts.windows == "listed" else None
-    depth = first(config.get("num_hidden_layers"), config.get("n_layer"), 1 if listed is None else len(listed))
-    if depth < 1:
-        raise ValueError(f"This config has {depth} layers; give it at least 1.")
+    each = listed, config.get("no_rope_layers") or None, config.get("layer_rope_theta")
+    listing = next((len(one) for one in each if one is not None), None)
+    depth = first(config.get("num_hidden_layers"), config.get("n_layer"), listing)
+    if depth is not None:
+        return _layers(config, facts, depth, listed)
+    layers = _layers(config, facts, DEEPEST, None)
+    if len(set(layers)) > 1:
+        raise ValueError("num_hidden_layers is left out, and the layers of this model type differ; give it.")
+    return layers[:1]
+
+
+def _layers(config: Config, facts: Facts, depth: int, listed: list[str] | None) -> list[LayerType]:
     if listed is not None and len(listed) != depth:
         raise ValueError(f"layer_types has {len(listed)} entries for {depth} layers; give one for each.")
     width = window(config, facts)
     rotates = _rotating_layers(config, facts, depth)
     labels = _labels(config, facts, depth, width, rotates) if listed is None else list(listed)
+    if facts.last:
+        labels[-1] = LETTERS[facts.last]
     if facts.turns == "windowed" and not (facts.all_without_window and width is None):
         rotates = [label == SLIDING for label in labels]
     pairs = [(a, b) for a, b in zip(labels, rotates, strict=True) if a not in WITHOUT_ATTENTION]
     if odd := sorted({label for label, _ in pairs} - {FULL, SLIDING}):
-        raise ValueError(
-            f"Layers of the type {echoed(odd[0])} are not supported; posenc reads {FULL!r} and {SLIDING!r}."
-        )
-    side = "halves" if facts.both_sides and config.get(facts.both_sides) else facts.side
+        raise ValueError(f"Layers of the type {echoed(odd[0])} are not read; posenc reads {FULL!r} and {SLIDING!r}.")
     if not pairs:
         raise ValueError(f"None of the {depth} layers of this config is attention; it has no scheme.")
-    return [LayerType(label, _window_of(label, width, side), here) for label, here in pairs]
+    reach = _reach(config, facts, width) if any(label == SLIDING for label, _ in pairs) else None
+    return [LayerType(label, reach if label == SLIDING else None, here) for label, here in pairs]
 
 
 def window(config: Config, facts: Facts) -> int | None:
-    """The number of keys in the window of a layer, the query's own among them; None where the model has no windows."""
+    """The window of a model as its config counts it; None where the model has no windows."""
     if facts.windows == "none":
         return None
     if facts.switch and not config.get("use_sliding_window", False):
         return None
     if facts.half_of and "sliding_window" not in config:
-        return config.get(facts.half_of, 2 * cast(int, facts.window)) // 2
+        whole = config.get(facts.half_of, 2 * cast(int, facts.window))
+        return whole and whole // 2
     return config["sliding_window"] if "sliding_window" in config else facts.window
+
+
+def _reach(config: Config, facts: Facts, width: Any) -> int:
+    """The window of a layer, as posenc counts it: all keys that a query sees, its own among them."""
+    if isinstance(width, bool) or not isinstance(width, int):
+        raise ValueError(
+            f"A layer has a window, but sliding_window is {echoed(width)}; it must be a number of keys, and"
+            " use_sliding_window must be true where a model has that."
+        )
+    halved = bool(facts.both_sides and config.get(facts.both_sides))
+    width = width // 2 + 1 if halved else width
+    if facts.side == "both" or not config.get("is_causal", True):
+        return 2 * width + 1
+    return 2 * width - 1 if halved else width
 
 
 def _rotating_layers(config: Config, facts: Facts, depth: int) -> list[bool]:
@@ -109,7 +134,7 @@ def _labels(config: Config, facts: Facts, depth: int, width: Any, rotates: list[
     early, late = slice(0, start or 0), slice(depth if stop is None else stop, depth)
     for full in (early, late):
         labels[full] = [FULL] * len(labels[full])
-    return labels[: depth - 1] + [LETTERS[facts.last]] if facts.last else labels
+    return labels
 
 
 def _letters(period: Any, depth: int, usual: str) -> str:
@@ -124,18 +149,6 @@ def _letters(period: Any, depth: int, usual: str) -> str:
         others = next(letter for letter in usual if letter != "F") * (period - 1)
         usual = "F" + others if usual.startswith("F") else others + "F"
     return (usual * depth)[:depth]
-
-
-def _window_of(label: str, width: Any, side: str) -> int | None:
-    """The window of a layer, as posenc counts it: all keys that a query sees, its own among them."""
-    if label != SLIDING:
-        return None
-    if isinstance(width, bool) or not isinstance(width, int):
-        raise ValueError(
-            f"A layer has a window, but sliding_window is {echoed(width)}; it must be a number of keys, and"
-            " use_sliding_window must be true where a model has that."
-        )
-    return {"past": width, "both": 2 * width + 1, "halves": 2 * (width // 2) + 1}[side]
 
 
 def period(layers: list[Any]) -> Any:

@@ -1,69 +1,33 @@
-"""Hugging Face's rotary settings as schemes: one set of settings for each type of layer.
+"""Hugging Face's rotary settings as schemes: one scheme for each type of layer.
 
-Version 5 keeps them in `rope_parameters`, flat or by the type of the layer, where None is a layer without rotation;
-version 4 in `rope_theta`, `rope_scaling` and names that differ from model to model.
+Version 5 keeps them in `rope_parameters`, flat or by the type of the layer; version 4 in `rope_theta`, `rope_scaling`
+and names that differ from model to model. `precedence` says which of them count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from posenc.huggingface.facts import Facts
+from posenc.core.scheme import Dims
+from posenc.huggingface.facts import LENGTH, Facts
+from posenc.huggingface.precedence import BASE, SHARE, UNSCALED, rotary_sets
 from posenc.huggingface.rope_types import TYPES, RopeSettings
-from posenc.huggingface.settings import Settings, first, head_size
+from posenc.huggingface.settings import Settings, head_size
 from posenc.language.echo import echoed
-from posenc.naming import spec
+from posenc.naming import bind, spec
 from posenc.schemes.mrope import MRoPE
 
-Config = Mapping[str, Any]
-COMMON = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
+COMMON = {"rope_type", "type", BASE, SHARE}
 
 
-def read_rotations(config: Config, labels: set[str], facts: Facts) -> dict[str, Any]:
-    """The scheme of each type of layer, None where it has no rotation."""
-    rotary = config.get("rope_scaling") or config.get("rope_parameters")
-    if rotary is None and "rope_type" in facts.rope and config.get("rope_theta") is not None:
-        raise ValueError(
-            f"This model type has rotary settings of its own, of the rope_type {facts.rope['rope_type']!r}, and"
-            " rope_theta alone does not say whether they hold; give rope_parameters."
-        )
-    rotary = first(rotary, facts.rope, {})
-    if rotary and all(str(name).endswith("attention") for name in rotary):
-        return _by_layer_type(rotary, config, labels, facts)
-    if facts.bases and not config.get("rope_scaling") and rotary:
-        raise ValueError(
-            f"rope_parameters of this model type are by the type of layer, {' and '.join(facts.bases)}; its code"
-            " ignores one set for all."
-        )
-    return {label: _scheme(rotary, config, facts, label) for label in labels}
+def read_rotations(config: Settings, labels: set[str], facts: Facts) -> dict[str, Any]:
+    """The scheme of each type of layer."""
+    return {label: _scheme(one, config, facts) for label, one in rotary_sets(config, labels, facts).items()}
 
 
-def _by_layer_type(by_label: Config, config: Config, labels: set[str], facts: Facts) -> dict[str, Any]:
-    if odd := [
-        settings for settings in by_label.values() if settings is not None and not isinstance(settings, Mapping)
-    ]:
-        raise ValueError(f"The rotary settings of a type of layer are {echoed(odd[0])}; they must be a dict, or None.")
-    if not facts.bases:
-        raise ValueError(
-            "rope_parameters are by the type of layer, but the code of this model type has one set for all; give"
-            " rope_type and what it needs."
-        )
-    # sets that are missing have the defaults of the type
-    return {label: _scheme(by_label.get(label) or {}, config, facts, label) for label in labels}
-
-
-def _scheme(settings: Config, config: Config, facts: Facts, label: str) -> Any:
-    """The scheme of one set of rotary settings; `config` has the others."""
-    if facts.bases and config.get("rope_scaling"):
-        if "rope_type" not in settings:
-            raise ValueError(
-                "rope_scaling has no rope_type, without which the code of this model type ignores it; add it."
-            )
-        if label != next(iter(facts.bases)):
-            settings = {}  # in old configs only the layers of the first type are scaled
-    settings = Settings(settings, {})
+def _scheme(settings: Settings, config: Settings, facts: Facts) -> Any:
+    """The scheme of one set of rotary settings, which fits a head; `config` has the others."""
     kind = settings.get("rope_type", settings.get("type", "default"))
     kind = {"su": "longrope"}.get(kind, kind)
     if kind not in TYPES and not (kind == "mrope" and facts.sections):
@@ -72,17 +36,31 @@ def _scheme(settings: Config, config: Config, facts: Facts, label: str) -> Any:
         raise ValueError(
             f"The rope_type {echoed(kind)} is not read for this model type; posenc reads {', '.join(facts.rope_types)}."
         )
-    if facts.sections:
-        return _by_axes(kind, settings, config, facts, label)
-    names, build = TYPES[kind]
-    if odd := sorted(settings.keys() - COMMON - names - {"mrope_section", "original_max_position_embeddings"}):
+    head = head_size(config, facts)
+    if head is not None and head % 2:
+        raise ValueError(f"A head of this config has {head} features, and a rotation turns pairs; give an even number.")
+    common = {"base": _base(settings, config), "layout": facts.layout}
+    common["fraction"] = _fraction(kind, settings, config, facts, head)
+    rotary = RopeSettings(kind, settings, config, common, facts.short)
+    scheme = _by_axes(rotary, facts, head) if facts.sections else _by_type(rotary)
+    if head is not None:
+        try:
+            bind(scheme, Dims(head, 1, head, trained=1))
+        except ValueError as error:
+            raise ValueError(f"The rotary settings do not fit a head of {head} features: {error}") from error
+    return scheme
+
+
+def _by_type(rotary: RopeSettings) -> Any:
+    """The scheme of a rope type."""
+    names, build = TYPES[rotary.kind]
+    if odd := sorted(rotary.settings.keys() - COMMON - names - {"mrope_section", LENGTH}):
         raise ValueError(
-            f"The rope_type {echoed(kind)} has no setting {echoed(odd[0])}; it has {', '.join(sorted(names | COMMON))}."
+            f"The rope_type {echoed(rotary.kind)} has no setting {echoed(odd[0])}; it has"
+            f" {', '.join(sorted(names | COMMON))}."
         )
-    common = {"base": _base(settings, config, facts, label), "layout": facts.layout}
-    common["fraction"] = _fraction(kind, settings, config, facts)
-    scheme = build(RopeSettings(kind, settings, config, common, facts.short, facts.original))
-    if settings.get("mrope_section"):
+    scheme = build(rotary)
+    if rotary.settings.get("mrope_section"):
         raise ValueError(
             "This config has an mrope_section, pairs for time, height and width, which posenc does not read for this"
             f" model type; of a text alone the scheme is {spec(scheme)!r}."
@@ -90,64 +68,72 @@ def _scheme(settings: Config, config: Config, facts: Facts, label: str) -> Any:
     return scheme
 
 
-def _by_axes(kind: str, settings: Config, config: Config, facts: Facts, label: str) -> Any:
+def _by_axes(rotary: RopeSettings, facts: Facts, head: int | None) -> Any:
     """Pairs shared out among time, height and width; a text alone has the same position on all three."""
-    sections = settings.get("mrope_section", facts.sections)
-    scheme = MRoPE(tuple(sections), facts.order, _base(settings, config, facts, label), facts.layout)
-    if (head := head_size(config)) is not None and 2 * sum(sections) != head:
+    if rotary.common["fraction"] != 1:
         raise ValueError(
-            f"mrope_section is {list(sections)}, {sum(sections)} pairs, and a head of this config has {head} features;"
-            " give an mrope_section that adds up to half of them."
+            f"{SHARE} is {rotary.settings[SHARE]}, and posenc has no mrope of a part of each head; of a text alone the"
+            f" scheme is {spec(TYPES['default'][1](rotary))!r}."
         )
-    if kind not in ("default", "mrope"):
-        raise ValueError(f"posenc has no {kind!r} with an mrope_section; without the scaling it is {spec(scheme)!r}.")
-    if _fraction("default", settings, config, facts) != 1:
-        raise ValueError(f"posenc has no mrope of a part of each head; of whole heads it is {spec(scheme)!r}.")
+    sections = rotary.settings.get("mrope_section", facts.sections)
+    if len(sections) != 3 or head is not None and 2 * sum(sections) != head:
+        raise ValueError(
+            f"mrope_section is {list(sections)}, the pairs for time, height and width; give three numbers that add up"
+            f" to half of a head{'' if head is None else f', which is {head // 2}'}."
+        )
+    scheme = MRoPE(tuple(sections), facts.order, rotary.common["base"], facts.layout)
+    if rotary.kind not in UNSCALED:
+        raise ValueError(
+            f"posenc has no {rotary.kind!r} with an mrope_section; without the scaling it is {spec(scheme)!r}."
+        )
     return scheme
 
 
-def _base(settings: Config, config: Config, facts: Facts, label: str) -> float:
-    name, usual = facts.bases.get(label, ("rope_theta", facts.base))
-    bases = [settings["rope_theta"]] if "rope_theta" in settings else [config[name]] if name in config else []
-    if bases == [None]:
+def _base(settings: Settings, config: Settings) -> float:
+    if settings[BASE] is None:
         raise ValueError(
-            f"{name or 'rope_theta'} is None; give the base of the rotation, such as 10000.0, or leave it out."
+            f"{config.called(BASE)} is None; give the base of the rotation, such as 10000.0, or leave it out."
         )
-    return float(first(*bases, usual))
+    return float(settings[BASE])
 
 
-def _fraction(kind: str, settings: Config, config: Config, facts: Facts) -> float:
-    """The share of a head that is rotated; it makes a whole number of features where the head's width is known."""
-    head = head_size(config)
-    if facts.fraction is None and facts.width is None and kind == "default":
-        return 1.0
-    part = first(settings.get("partial_rotary_factor"), config.get("partial_rotary_factor"))
+def _fraction(kind: str, settings: Settings, config: Settings, facts: Facts, head: int | None) -> float:
+    """The share of a head that is rotated; it makes whole pairs where the head's width is known."""
     if facts.width is not None:
-        if (width := config.get("rotary_dim", facts.width)) is None:
-            return 1.0
-        if head is None:
-            raise ValueError(f"rotary_dim is {width}, but this config lacks the size of a head; give head_dim.")
-        if width > head:
-            raise ValueError(
-                f"rotary_dim is {width}, but a head of this config has {head:g} features; give one of 2 to {head:g}, or"
-                " head_dim."
-            )
-        return width / head
-    if kind == "proportional":
-        return first(part, facts.fraction, 1.0)
-    if facts.fraction is None:
-        if part not in (None, 1):
-            raise ValueError(
-                f"partial_rotary_factor is {part}, but the code of this model type turns whole heads, and cannot run"
-                f" with the rope_type {echoed(kind)} beside it; leave it out."
-            )
+        return _by_width(config.get("rotary_dim", facts.width), head)
+    if facts.fraction is None and kind in UNSCALED:
         return 1.0
-    part = first(part, facts.fraction)
-    if part > 1:
+    part, called = settings.get(SHARE, 1.0), config.called(SHARE)
+    if facts.fraction is None and kind != "proportional" and part != 1:
         raise ValueError(
-            f"This config turns {part} of each head, by partial_rotary_factor or its older name; give at most 1."
+            f"{SHARE} is {part}, but the code of this model type turns whole heads, and cannot run with the rope_type"
+            f" {echoed(kind)} beside it; leave it out."
         )
-    return int(head * part) / head if head else part
+    if part is None or not 0 < part <= 1:
+        raise ValueError(f"{called} is {part}; give the share of a head that turns, above 0 and at most 1.")
+    if head is None:
+        return part
+    turned = 2 * int(head * part // 2) if kind == "proportional" else int(head * part)
+    if turned % 2 or not turned:
+        raise ValueError(
+            f"{called} is {part}, which turns {turned} of the {head} features of a head; give a share that turns pairs,"
+            f" such as {max(2, turned // 2 * 2) / head:.6g}."
+        )
+    return part if kind == "proportional" else turned / head
+
+
+def _by_width(width: int | None, head: int | None) -> float:
+    """The share of a head that a number of features is."""
+    if width is None:
+        return 1.0
+    if head is None:
+        raise ValueError(f"rotary_dim is {width}, but this config lacks the size of a head; give head_dim.")
+    if width > head or width % 2:
+        raise ValueError(
+            f"rotary_dim is {width}, but a head of this config has {head} features; give an even number of 2 to {head},"
+            " or head_dim."
+        )
+    return width / head
 
 
 @dataclass(frozen=True)

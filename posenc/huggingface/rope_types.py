@@ -8,9 +8,7 @@ from typing import Any
 
 from posenc.coordinates import COORDINATES
 from posenc.core.compose import under
-from posenc.core.scheme import Dims
 from posenc.huggingface.facts import LENGTH
-from posenc.huggingface.settings import first, head_size
 from posenc.language.echo import echoed
 from posenc.numerics import scaling
 from posenc.schemes.by_parts import Llama3, YaRN
@@ -31,8 +29,6 @@ class RopeSettings:
     common: dict[str, Any]
     short: bool = False
     """Whether short factors serve any length."""
-    usual: int | None = None
-    """The original length where the code of a model type has a default beside the settings."""
 
     def need(self, name: str) -> Any:
         """A setting that must be present."""
@@ -45,11 +41,8 @@ class RopeSettings:
         return {ours: self.settings[n] for ours, n in names.items() if self.settings.get(n) is not None}
 
     def original(self) -> int:
-        """The original length: beside the settings as in Phi-3's configs, among them, or the model's length."""
-        lengths = self.config.get(LENGTH), self.usual, self.settings.get(LENGTH)
-        original = first(*lengths, self.config.get("max_position_embeddings"))
-        if original is None:
-            raise ValueError(f"The rotary settings {echoed(dict(self.settings))} lack {LENGTH}; give it.")
+        """The original length."""
+        original = self.need(LENGTH)
         scaling.check_original(self.kind, original)
         return original
 
@@ -77,10 +70,9 @@ def _dynamic(s: RopeSettings) -> Any:
 
 
 def _yarn(s: RopeSettings) -> Any:
-    names = {n: n for n in ("attention_factor", "beta_fast", "beta_slow", "truncate")}
-    settings = {
-        n: value for n, value in s.present_settings(**names).items() if value or n in ("truncate", "attention_factor")
-    }
+    names = {n: n for n in ("attention_factor", "beta_fast", "beta_slow")}
+    settings = {n: value for n, value in s.present_settings(**names).items() if value or n == "attention_factor"}
+    settings |= {"truncate": bool(s.settings["truncate"])} if "truncate" in s.settings else {}  # null is false here
     scales = s.present_settings(mscale="mscale", mscale_all_dim="mscale_all_dim")
     if "attention_factor" not in settings and len(scales) == 2 and all(scales.values()):  # else the authors use neither
         settings |= scales
@@ -103,10 +95,7 @@ def _longrope(s: RopeSettings) -> Any:
             f"short_mscale is {s.settings.get('short_mscale')} and long_mscale {s.settings.get('long_mscale')};"
             " longrope has one magnitude for short and long texts, so they must be equal."
         )
-    scheme = LongRoPE(long, short, factor, s.original(), **magnitude, **s.common)
-    if (head := head_size(s.config)) is not None:
-        scheme.bind(Dims(head, 1, head, trained=1))  # refuses factors that are not one for each pair
-    return scheme
+    return LongRoPE(long, short, factor, s.original(), **magnitude, **s.common)
 
 
 def _llama3(s: RopeSettings) -> Any:

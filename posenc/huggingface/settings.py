@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from posenc.huggingface.facts import Facts
 from posenc.huggingface.kinds import check, check_names
 
 
 class Settings(Mapping[str, Any]):
     """A config whose old names are replaced by new ones. `used` are the settings that were read, under their own.
 
-    A setting that is read has the type and the range that `kinds` says, or is refused by a `ValueError`.
+    `left` are those within its parts that were left aside, each with a reason. A setting that is read has the type and
+    the range that `kinds` says, or is refused by a `ValueError`.
     """
 
     def __init__(self, config: Mapping[str, Any], names: Mapping[str, str]):
@@ -20,6 +22,7 @@ class Settings(Mapping[str, Any]):
         self._own |= {names[name]: name for name in config if name in names and names[name] not in self._own}
         self._values = {name: config[own] for name, own in self._own.items()}
         self.used: set[str] = set()
+        self.left: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> Any:
         value = self._values[name]
@@ -30,6 +33,10 @@ class Settings(Mapping[str, Any]):
     def own(self, name: str) -> bool:
         """Whether the config has a setting under this very name."""
         return self._own.get(name) == name
+
+    def called(self, name: str) -> str:
+        """The name under which the config has a setting."""
+        return self._own.get(name, name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -43,11 +50,20 @@ def first(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
 
 
-def head_size(config: Mapping[str, Any]) -> int | None:
+def head_size(config: Mapping[str, Any], facts: Facts) -> int | None:
     """The number of features of a head; None where a config leaves it open."""
     width = first(config.get("hidden_size"), config.get("n_embd"), config.get("d_model"))
     heads = first(config.get("num_attention_heads"), config.get("n_head"), config.get("n_heads"))
-    head = first(config.get("head_dim"), width // heads if width and heads else None)
+    divided = width // heads if width and heads else None
+    if facts.divided:
+        head = first(divided, config.get("head_dim"))
+        if divided is not None and config.get("head_dim") not in (None, divided):
+            raise ValueError(
+                f"head_dim is {config['head_dim']}, but a head of this model type has hidden_size //"
+                f" num_attention_heads features, which is {head}; leave head_dim out."
+            )
+    else:
+        head = first(config.get("head_dim"), divided if "head_dim" in config else first(facts.head, divided))
     if head is not None and head < 1:
         raise ValueError(f"A head of this config has {head} features; give it at least 1.")
     return head

@@ -36,7 +36,7 @@ def described(one):
 def read():
     found = defaultdict(list)
     for kind, line in facts.compared().items():
-        if "difference" in line:
+        if "difference" in line and "released" not in line:
             found[described(facts.types()[kind]) if kind in facts.types() else "as its text part"].append(kind)
     yield "read as", "number", "model types"
     for label, kinds in sorted(found.items(), key=lambda row: (-len(row[1]), row[0])):
@@ -46,6 +46,8 @@ def read():
 def refused():
     found = defaultdict(list)
     for kind, line in facts.compared().items():
+        if "released" in line:
+            found[f"as released: {line['released']}"].append(kind)
         if "refused" in line:
             found[line["refused"]].append(kind)
     yield "refused because", "number", "model types"

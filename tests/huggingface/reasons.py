@@ -26,13 +26,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "lfm3": {"layer_types": ["conv", FULL, SLIDING, "conv"] * 2},
     "flint": {"layer_types": [FULL, SLIDING, SLIDING, FULL] * 2},
     **dict.fromkeys(
-        "qwen2_vl_text qwen2_5_vl_text qwen2_5_omni_text glm4v_text glm_ocr_text glm_image_text".split(),
+        "qwen2_vl_text qwen2_5_vl_text qwen2_5_omni_text glm4v_text glm_ocr_text glm_image_text"
+        " paddleocr_vl_text".split(),
         {"rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3]}},
     ),
     **dict.fromkeys(
-        "qwen3_vl_text qwen3_vl_moe_text".split(),
+        "qwen3_vl_text qwen3_vl_moe_text qwen3_omni_moe_text".split(),
         {"rope_parameters": {"rope_type": "default", "mrope_section": [4, 2, 2]}},
     ),
+    "kimi_linear": {"num_key_value_heads": 4, "layer_types": ["linear_attention", FULL] * 4},
     "gemma2": {"attn_logit_softcapping": 5.0},
     "llama4_text": {"layer_types": [FULL] * 8},
 }
@@ -60,6 +62,13 @@ MORE: dict[str, dict[str, dict[str, Any]]] = {
     "nemotron": {"share": {"partial_rotary_factor": 0.25}},
 }  # fmt: skip
 """Configs of single types, beside small sizes."""
+_QWEN = {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [11, 11, 10]}
+RELEASED: dict[str, dict[str, Any]] = {
+    **dict.fromkeys("qwen3_5_text qwen3_5_moe_text".split(), {"rope_parameters": _QWEN}),
+    **dict.fromkeys("glm4_moe qwen3_omni_moe_text".split(), {"head_dim": 128}),
+    "glm4v_text": {"partial_rotary_factor": 0.5},
+}
+"""What released configs of some types have beside the defaults of their classes."""
 IMPLEMENTATION = {"falcon": "sdpa"}
 """Models whose eager attention differs from their usual one: Falcon's adds the penalties of ALiBi twice."""
 
@@ -84,14 +93,18 @@ def plain(config: dict[str, Any], facts: Facts) -> dict[str, Any]:
 
 NOTES = {
     **dict.fromkeys(
-        "ernie4_5_vl_moe ernie4_5_vl_moe_text paddleocr_vl paddleocr_vl_text".split(),
+        "ernie4_5_vl_moe ernie4_5_vl_moe_text".split(),
         "its height and width take pairs in turn before time, which no scheme does; of a text alone it is"
-        ' "rope(base=500000.0, layout=\'interleaved\')" in Ernie, and "rope(base=500000.0)" in PaddleOCR',
+        " \"rope(base=500000.0, layout='interleaved')\"",
     ),
     **dict.fromkeys(
         "glm4v_moe glm4v_moe_text".split(),
         "time, height and width share half of each head, which no scheme does; of a text alone it is"
         ' "rope(fraction=0.5)"',
+    ),
+    **dict.fromkeys(
+        "glm5_next glm5_next_text".split(),
+        "its attention rotates nothing, and an indexer picks the keys that each query sees, which no scheme does",
     ),
     **dict.fromkeys(
         "inkling_text inkling_mm_model".split(),
@@ -135,10 +148,10 @@ INPUTS = {
 def of(kind: str, default: dict[str, Any], inputs: tuple[str, ...] | None) -> str:
     """Why a type is refused that has no facts. `inputs` are the arguments of its model; None without a model."""
     text = default.get("text_config") or {}
-    if "qk_rope_head_dim" in default or "qk_rope_head_dim" in text:
-        return "it rotates a separately projected part of each head (qk_rope_head_dim), which posenc does not read"
     if kind in NOTES:
         return NOTES[kind]
+    if "qk_rope_head_dim" in default or "qk_rope_head_dim" in text:
+        return "it rotates a separately projected part of each head (qk_rope_head_dim), which posenc does not read"
     if text.get("model_type"):
         return f"its text part, of the type {text['model_type']!r}, is not read"
     if inputs is None:

@@ -61,6 +61,11 @@ def write(cases: list[Case], source: str, folder: Path = FOLDER) -> None:
     np.savez_compressed(folder / "recorded.npz", **arrays.stacked())
 
 
+def source(folder: Path = FOLDER) -> str:
+    """The versions that recorded the cases."""
+    return json.loads((folder / "recorded.json").read_text(encoding="utf-8"))["source"]
+
+
 def read(folder: Path = FOLDER) -> Iterator[Case]:
     """All recorded cases."""
     known = json.loads((folder / "recorded.json").read_text(encoding="utf-8"))

@@ -208,7 +208,7 @@ def test_phi_3_said_su_before_it_said_longrope():
         (config_of("deepseek_v3", rope_theta=1e4, qk_rope_head_dim=64), "separately projected part of each head"),
         (
             config_of("qwen2", rope_theta=1e4, layer_types=["chunked_attention"]),
-            "'chunked_attention' are not supported",
+            "'chunked_attention' are not read",
         ),
         (config_of("qwen2", rope_theta=1e4, layer_types=["sliding_attention"]), "sliding_window is None"),
         (config_of("smollm3", rope_theta=1e4, num_hidden_layers=3, no_rope_layers=[1, 0]), "2 entries for 3 layers"),
@@ -219,19 +219,19 @@ def test_phi_3_said_su_before_it_said_longrope():
         (config_of("llama", rope_scaling="linear"), "rope_scaling is 'linear'; it must be a dict"),
         (config_of("llama", rope_scaling={"rope_type": None}), "The rope_type None is not known; posenc reads default"),
         (
-            config_of("llama", rope_parameters={"full_attention": 3}),
+            config_of("gemma3_text", num_hidden_layers=2, rope_parameters={"full_attention": 3}),
             "The rotary settings of a type of layer are 3; they must be a dict, or None",
         ),
         (config_of("gptj", rotary_dim=64), "rotary_dim is 64, but this config lacks the size of a head; give head_dim"),
         (config_of("gptj"), "give head_dim"),
         (config_of("falcon", alibi=True), "slopes depend on the size of a head.*give head_dim"),
-        (config_of("llama4_text", rope_theta=5e5, num_hidden_layers=2), "'chunked_attention' are not supported"),
+        (config_of("llama4_text", rope_theta=5e5, num_hidden_layers=2), "'chunked_attention' are not read"),
         (
             config_of("qwen2", rope_theta=1e4, num_hidden_layers=3, layer_types=["full_attention"]),
             "1 entries for 3 layers",
         ),
         (config_of("gpt_oss", sliding_window=None), "sliding_window is None"),
-        (config_of("gpt_oss", rope_theta=1e4), "rope_theta alone does not say"),
+        (config_of("gpt_oss", num_hidden_layers=2, rope_theta=1e4), "rope_theta alone does not say"),
         (
             config_of("qwen2", rope_theta=1e4, layer_types=["sliding_attention"], sliding_window=8),
             "sliding_window is None; it must be a number of keys, and use_sliding_window must be true",
@@ -247,14 +247,17 @@ def test_phi_3_said_su_before_it_said_longrope():
             "base of 'rope' is 0",
         ),
         (config_of("gpt_neox", rotary_emb_base=0), "base of 'rope' is 0"),
-        (config_of("phi", rope_theta=1e4, partial_rotary_factor=0), "'fraction' of 'rope' is 0"),
-        (config_of("phi", rope_theta=1e4, head_dim=8, partial_rotary_factor=0), "'fraction' of 'rope' is 0"),
+        (config_of("phi", rope_theta=1e4, partial_rotary_factor=0), "partial_rotary_factor is 0; give"),
+        (
+            config_of("phi", rope_theta=1e4, head_dim=8, partial_rotary_factor=0),
+            "partial_rotary_factor is 0; give",
+        ),
         (config_of("gptj", rotary_dim=0, head_dim=64), "rotary_dim is 0"),
         (
             config_of("gptj", rotary_dim=32, n_embd=64, n_head=4),
-            "rotary_dim is 32, but a head of this config has 16 features; give one of 2 to 16, or head_dim",
+            "rotary_dim is 32, but a head of this config has 16 features; give an even number of 2 to 16, or",
         ),
-        (config_of("gpt_neox", rotary_pct=2.0), "turns 2.0 of each head, by partial_rotary_factor"),
+        (config_of("gpt_neox", rotary_pct=2.0), "rotary_pct is 2.0; give the share"),
         (
             config_of("llama", rope_parameters=YARN | {"original_max_position_embeddings": 0}),
             "original_max_position_embeddings is 0",

@@ -40,7 +40,7 @@ def test_a_report_says_what_was_used_and_what_was_left_aside():
 @pytest.mark.parametrize(
     ("config", "why"),
     [
-        (config_of("totally_new", rope_theta=1e4), "'totally_new' is not read.*like='llama'"),
+        (config_of("totally_new", rope_theta=1e4), "'totally_new' is not read.*give that type as like"),
         ({"rope_theta": 1e4}, "model_type=None is not read"),
         (config_of("llama", rope_theta=None), "rope_theta is None; give the base"),
         (config_of("nanochat"), "turns the other way"),

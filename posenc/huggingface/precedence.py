@@ -1,0 +1,176 @@
+"""Which rotary setting counts where a config says something twice, in the order of transformers 5.23.
+
+One set for all layers: `rope_scaling` takes the place of `rope_parameters`, a setting in the set comes before the same
+one beside it, and an original length beside the set comes before the one in it. A set for each type of layer:
+`rope_scaling` is laid over some of them, and lengths and `truncate` beside or within them do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from posenc.huggingface.facts import LENGTH, Facts
+from posenc.huggingface.settings import Settings, head_size
+from posenc.language.echo import echoed
+
+BASE, SHARE = "rope_theta", "partial_rotary_factor"
+SCALED = ("llama3", "yarn", "longrope", "su")
+"""Rope types with an original length."""
+UNSCALED = ("default", "mrope")
+"""Rope types whose frequencies are those of the base."""
+UNREAD = "transformers reads it in a set for all layers only"
+
+
+def rotary_sets(config: Settings, labels: set[str], facts: Facts) -> dict[str, Settings]:
+    """The rotary settings of each type of layer: a base, a share if it has one, and what its rope type needs."""
+    if facts.bases:
+        return _by_layer_type(config, labels, facts)
+    return dict.fromkeys(labels, Settings(_for_all(config, facts), {}))
+
+
+def _for_all(config: Settings, facts: Facts) -> dict[str, Any]:
+    """One set for all layers."""
+    found = config.get("rope_scaling") or config.get("rope_parameters")
+    if found is None and "rope_type" in facts.rope and config.get(BASE) is not None:
+        raise ValueError(
+            f"This model type has rotary settings of its own, of the rope_type {facts.rope['rope_type']!r}, and"
+            " rope_theta alone does not say whether they hold; give rope_parameters."
+        )
+    found = facts.rope if found is None else found
+    if any(_is_label(name) for name in found):
+        raise ValueError(
+            "rope_parameters are by the type of layer, but the code of this model type has one set for all; give"
+            " rope_type and what it needs."
+        )
+    out = dict(found)
+    if BASE not in found:
+        out[BASE] = _base_beside(config, facts)
+    if SHARE not in found and (facts.fraction is not None or _kind(found) not in UNSCALED):
+        out |= _share_beside(config, facts)
+    if _kind(found) in SCALED and (LENGTH in config or facts.original is not None):
+        out[LENGTH] = config.get(LENGTH, facts.original)
+    elif _kind(found) in SCALED:
+        out.setdefault(LENGTH, config.get("max_position_embeddings"))
+    return out
+
+
+def _base_beside(config: Settings, facts: Facts) -> Any:
+    """The base that is given beside the set, or the default of the type."""
+    given = (config[name] for name in (BASE, *facts.base_names) if _counts(name, config, facts))
+    return next(given, facts.base)
+
+
+def _share_beside(config: Settings, facts: Facts) -> dict[str, Any]:
+    """The share of a head that is given beside the set, or the default of the type; nothing where it has none."""
+    if _counts(SHARE, config, facts):
+        whole = config[SHARE] is None and config.own(SHARE) and facts.fraction is not None
+        return {SHARE: 1.0 if whole else config[SHARE]}
+    if facts.features and (width := config.get(facts.features)) is not None:
+        if (head := head_size(config, facts)) is None:
+            raise ValueError(f"{facts.features} is {width}, but this config lacks the size of a head; give head_dim.")
+        return {SHARE: width / head}
+    return {} if facts.fraction is None else {SHARE: facts.fraction}
+
+
+def _counts(name: str, config: Settings, facts: Facts) -> bool:
+    """Whether a setting beside the set is given and read."""
+    return name in config and not (config.own(name) and name in facts.ignores)
+
+
+def _by_layer_type(config: Settings, labels: set[str], facts: Facts) -> dict[str, Settings]:
+    """A set for each type of layer; what the code of the model type fills in is filled in."""
+    given = _given_sets(config, facts)
+    sets = dict(facts.rope if given is None else given)
+    beside = [name for name in sets if not _is_label(name)]
+    if beside and len(beside) < len(sets):
+        raise ValueError(
+            f"rope_parameters are by the type of layer, and {echoed(beside[0])} stands beside the types; give it in"
+            " each set, or leave it out."
+        )
+    if beside:
+        raise ValueError(
+            f"rope_parameters of this model type are by the type of layer, {' and '.join(facts.bases)}; its code"
+            " ignores one set for all."
+        )
+    for one in sets.values():
+        _check_mapping(one)
+    if facts.sets == "own" and (scaling := config.get("rope_scaling")):
+        _lay_over(sets, scaling, given is not None, facts)
+    if facts.fraction is not None and SHARE in config and any(_kind(one or {}) != "default" for one in sets.values()):
+        raise ValueError(
+            f"{SHARE} stands beside sets of which one is scaled, and which of them it reaches depends on their order;"
+            " give it in each set, or leave it out."
+        )
+    if facts.sets != "own" and given is not None:
+        for label in labels:
+            if not sets.get(label) or facts.sets == "given" and BASE not in sets[label]:
+                raise ValueError(
+                    f"rope_parameters lack {label} or its rope_theta, which the code of this model type does not fill"
+                    " in; give both."
+                )
+    return {label: Settings(_filled(dict(sets.get(label) or {}), label, config, facts), {}) for label in labels}
+
+
+def _given_sets(config: Settings, facts: Facts) -> Mapping[str, Any] | None:
+    """The sets that a config has; None where those of the type hold."""
+    if facts.sets == "common":
+        return config.get("rope_scaling") or config.get("rope_parameters")
+    if facts.sets == "given" and "rope_scaling" in config:
+        if config["rope_scaling"] is None:
+            raise ValueError(
+                "rope_scaling is None, and in this model type it takes the place of rope_parameters; leave it out."
+            )
+        return config["rope_scaling"]
+    return config.get("rope_parameters")
+
+
+def _filled(one: dict[str, Any], label: str, config: Settings, facts: Facts) -> dict[str, Any]:
+    """A set with its defaults, and without what is not read of it."""
+    name, usual = facts.bases[label]
+    if BASE not in one:
+        one[BASE] = config[name] if name in config else usual
+    kind = _kind(one)
+    if SHARE not in one and kind != "default" and SHARE in config:
+        one[SHARE] = config[SHARE]
+    if SHARE not in one and facts.fraction is not None:
+        one[SHARE] = facts.fraction
+    if kind in SCALED and facts.sets != "given":
+        one.setdefault(LENGTH, config.get("max_position_embeddings"))
+    if "truncate" in one and not one.pop("truncate"):
+        config.left["truncate"] = UNREAD
+    return one
+
+
+def _lay_over(sets: dict[str, Any], scaling: Mapping[str, Any], given: bool, facts: Facts) -> None:
+    """Put the settings of `rope_scaling` over those of the types of layers that the code scales."""
+    if any(_is_label(name) for name in scaling):
+        raise ValueError(
+            "rope_scaling has a set for each type of layer, which the code of this model type does not read; give the"
+            " sets as rope_parameters."
+        )
+    for label in facts.scaled:
+        if given and sets.get(label) is None:
+            raise ValueError(
+                f"rope_scaling is laid over the set of {label}, which rope_parameters lack; give that set, or leave"
+                " rope_parameters out."
+            )
+        below = sets.get(label, {"rope_type": "default"})
+        if "rope_type" in below and "rope_type" not in scaling:
+            raise ValueError(
+                "rope_scaling has no rope_type, without which the code of this model type ignores it; add it."
+            )
+        sets[label] = dict(below) | dict(scaling)
+
+
+def _kind(one: Mapping[str, Any]) -> Any:
+    return one.get("rope_type", one.get("type", "default"))
+
+
+def _check_mapping(one: Any) -> None:
+    if one is not None and not isinstance(one, Mapping):
+        raise ValueError(f"The rotary settings of a type of layer are {echoed(one)}; they must be a dict, or None.")
+
+
+def _is_label(name: Any) -> bool:
+    return str(name).endswith("attention")
