@@ -30,6 +30,9 @@ class Settings(Mapping[str, Any]):
         self.used.add(self._own[name])
         return value
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
     def own(self, name: str) -> bool:
         """Whether the config has a setting under this very name."""
         return self._own.get(name) == name

@@ -35,9 +35,9 @@ def config_of(kind: str, settings: dict[str, Any]):
     return CONFIG_MAPPING[kind].from_dict({"model_type": kind, **copy.deepcopy(settings)})
 
 
-def build(config) -> torch.nn.Module:
+def build(config, make: Callable[[Any], torch.nn.Module] | None = None) -> torch.nn.Module:
     """A model with random weights, norms too, so that a rotation before a norm differs from one after it."""
-    make = maker(config)
+    make = make or maker(config)
     with torch.device("meta"):
         size = sum(p.numel() for p in make(config).parameters())
     if size > LARGEST:
@@ -59,6 +59,17 @@ def maker(config) -> Callable[[Any], torch.nn.Module]:
         if "input_ids" in inspect.signature(found.forward).parameters:
             return lambda c: found._from_config(c, attn_implementation=how)
     raise LookupError("transformers has no model of this type that reads a text")
+
+
+def text_maker(whole) -> Callable[[Any], torch.nn.Module]:
+    """What makes the part of a model of several parts that reads a text. `whole` is its config at any size."""
+    with torch.device("meta"):
+        model = maker(whole)(whole)
+    part = type(whole.get_text_config())
+    for one in model.modules():
+        if type(getattr(one, "config", None)) is part and hasattr(one, "_from_config") and takes(one, "input_ids"):
+            return lambda c: type(one)._from_config(c, attn_implementation="eager")
+    raise LookupError("no part of its model reads a text")
 
 
 def arguments(kind: type) -> tuple[str, ...] | None:

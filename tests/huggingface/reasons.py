@@ -118,6 +118,13 @@ NOTES = {
     ),
     **dict.fromkeys("dinov3_vit sapiens2 llama4_vision_model".split(), "it turns patches of images by two axes"),
     **dict.fromkeys("glm_image glm_image_text".split(), "its weights are not those of mrope, which it is near"),
+    **dict.fromkeys(
+        "grounding-dino mm-grounding-dino".split(),
+        "its text part has masks and positions for each phrase, which no scheme does",
+    ),
+    **dict.fromkeys(
+        "gemma4_assistant gemma4_unified_assistant".split(), "its layers attend to the keys of another model"
+    ),
     "longt5": "its encoder's attention is in blocks",
     "gpt_neo": 'it adds learned positions and has windows on every other layer; write "learned + [nope, nope +'
     ' window(256)]" and pass a scale of 1 to attend',

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from posenc.huggingface import from_hf, report
+from posenc.huggingface import facts, from_hf, report
+from posenc.naming import spec
 from tests.huggingface.test_reading import LLAMA, config_of
 
 
@@ -37,6 +38,54 @@ def test_a_report_says_what_was_used_and_what_was_left_aside():
     assert "partial_rotary_factor" in dict(other.aside), "the code of Llama does not read it"
 
 
+SMALL = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
+YARN = {"rope_type": "yarn", "rope_theta": 300.0, "factor": 4.0, "original_max_position_embeddings": 32}
+
+
+def test_what_does_not_count_is_named_aside():
+    """Not silently: `truncate` and a length beside sets by layer type, a share beside them, a base that stands in."""
+    sets = {"full_attention": YARN | {"truncate": False}, "sliding_attention": {"rope_type": "default"}}
+    kinds = {"layer_types": ["full_attention", "sliding_attention"] * 2, "original_max_position_embeddings": 16}
+    aside = dict(report(config_of("olmo3", **SMALL, **kinds, rope_parameters=sets)).aside)
+    assert {"truncate", "original_max_position_embeddings"} <= aside.keys()
+    plain = {"rope_type": "default", "rope_theta": 300.0}
+    sets = {"full_attention": plain, "sliding_attention": plain}
+    made = report(config_of("laguna", **SMALL, head_dim=16, rope_parameters=sets, partial_rotary_factor=0.5))
+    assert spec(made.scheme) == "rope(base=300.0)" and "partial_rotary_factor" in dict(made.aside)
+    based = report(config_of("phi3", **SMALL, rope_theta=300.0, default_theta=700.0))
+    assert spec(based.scheme) == "rope(base=300.0)" and "default_theta" in dict(based.aside)
+    assert spec(from_hf(config_of("phi3", **SMALL, default_theta=700.0))) == "rope(base=700.0)", "it stands in"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "scheme"),
+    [
+        ("voxtral", {"model_type": "llama"} | SMALL, "rope(base=100000000.0)"),
+        ("voxtral", {"model_type": "llama", "rope_theta": 300.0} | SMALL, "rope(base=300.0)"),
+        ("glmasr", {"model_type": "llama", "rope_theta": 300.0} | SMALL, "rope"),
+        ("glmasr", {"model_type": "llama", "rope_parameters": {"rope_theta": 300.0}} | SMALL, "rope(base=300.0)"),
+        ("gemma3n", {"model_type": "gemma3n_text", "layer_types": ["full_attention"]}, "rope(base=1000000.0)"),
+    ],
+)
+def test_a_model_of_several_parts_lays_settings_under_its_text_part(kind, text, scheme):
+    assert spec(from_hf({"model_type": kind, "text_config": text})) == scheme
+
+
+def test_released_configs_that_are_refused_are_not_promised():
+    """Families whose released configs have what no scheme does: the page lists them as refused, with the reason."""
+    mrope = {"rope_type": "default", "rope_theta": 1e7, "mrope_section": [11, 11, 10], "partial_rotary_factor": 0.25}
+    beta = YARN | {"llama_4_scaling_beta": 0.1}
+    for config in (
+        config_of("qwen3_5_text", head_dim=256, rope_parameters=mrope),
+        config_of("llama4_text", num_hidden_layers=4),
+        config_of("ministral3", head_dim=128, rope_parameters=beta),
+        config_of("glm4v_text", head_dim=128, partial_rotary_factor=0.5),
+    ):
+        assert "released" in facts.compared()[config["model_type"]]
+        with pytest.raises(ValueError):
+            from_hf(config)
+
+
 @pytest.mark.parametrize(
     ("config", "why"),
     [
@@ -57,6 +106,35 @@ def test_a_report_says_what_was_used_and_what_was_left_aside():
         (config_of("recurrent_gemma", block_types=["attention"]), "compared with"),
         (config_of("granite_swa", num_hidden_layers=2, layer_rope_theta=[0, 7.0]), "layer_rope_theta has the base 7.0"),
         (config_of("flint", num_hidden_layers=4), "no period; give layer_types"),
+        (
+            config_of("glm4_moe", **SMALL, partial_rotary_factor=0.7),
+            "partial_rotary_factor is 0.7, which turns 11 of the",
+        ),
+        (config_of("gpt_neox", **SMALL, rotary_pct=0.7), "rotary_pct is 0.7, which turns 11 of the 16 features"),
+        (config_of("gpt_neox", **SMALL, head_dim=32), "head_dim is 32, but a head of this model type has hidden_size"),
+        (config_of("gpt_oss", **SMALL, head_dim=3), "has 3 features, and a rotation turns pairs"),
+        (config_of("laguna", **SMALL, head_dim=6), "partial_rotary_factor is 0.5, which turns 3 of the 6 features"),
+        (
+            config_of("qwen2_vl_text", **SMALL, rope_parameters={"mrope_section": [2, 2, 2]}),
+            r"mrope_section is \[2, 2, 2\].* add up to half of a head, which is 8",
+        ),
+        (config_of("gemma4_text", **SMALL, rope_scaling=None), "rope_scaling is None, and in this model type it takes"),
+        (
+            config_of("gemma2", sliding_window=9),
+            "num_hidden_layers is left out, and the layers of this model type differ",
+        ),
+        (config_of("bloom", is_causal=False), "is_causal is False, and the code .* counts distances"),
+        (
+            config_of("ultrabert", attention_windows=[9, 0]),
+            "attention_windows is .*; give layer_types and sliding_window",
+        ),
+        (config_of("glm5_next"), "its attention rotates nothing, and an indexer picks"),
+        (config_of("emu3", text_config={"model_type": "emu3_text_model"}), "is read by like='emu3_text_model'"),
+        (config_of("deepseek_v3"), r"\(qk_rope_head_dim\), which posenc does not read\.$"),
+        (
+            config_of("llava", rope_theta=1e4),
+            "has the settings of its text part in text_config, which this config lacks",
+        ),
     ],
 )
 def test_what_was_not_compared_is_refused_in_one_sentence(config, why):
