@@ -56,7 +56,8 @@ def test_a_value_that_is_not_finite_is_refused():
 def test_rates_are_chosen_by_the_mean_and_ties_go_to_the_smaller():
     assert statistics.choose_rate({1e-2: [0.9, 0.0], 1e-3: [0.5, 0.5]}) == 1e-3, "not the best seed"
     assert statistics.choose_rate({1e-2: [0.7], 1e-3: [0.7], 1e-4: [0.6]}) == 1e-3
-    assert statistics.choose_rate({3e-3: [0.1 + 0.2], 1e-3: [0.3]}) == 1e-3, "rounding is no reason"
+    assert statistics.choose_rate({3e-3: [0.1, 0.2, 0.3], 1e-3: [0.3, 0.2, 0.1]}) == 1e-3, "rounding is no reason"
+    assert statistics.choose_rate({3e-3: [0.2, 0.4], 1e-3: [0.3, 0.3]}) == 1e-3
     assert statistics.choose_rate({5e-3: []}) == 5e-3
     with pytest.raises(ValueError, match="learning rate 0.01, and these older records hold no validation examples"):
         statistics.choose_rate({1e-2: [], 1e-3: [0.3]})

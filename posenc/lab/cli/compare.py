@@ -12,12 +12,14 @@ from tyro.conf import Positional, arg
 from posenc.lab.cli.options import First, Flag, Metric
 from posenc.lab.cli.output import report, say, say_json
 from posenc.lab.cli.read import check_finished, results_of
+from posenc.lab.metrics import LOSSES
 from posenc.language.echo import plural
 
 if TYPE_CHECKING:
     from posenc.lab.results.control import Against
     from posenc.lab.results.results import Results
     from posenc.lab.results.statistics import Comparison, TableCell
+    from posenc.lab.store.schema import TaskRecord
 
 HINDERED = {
     "both": "neither solves the sizes trained on and both losses still fell, so this compares speed of learning; train"
@@ -81,7 +83,7 @@ class Compare:
                 rows = [_row(comparison, doubts.get(comparison.task)) for comparison in comparisons]
                 say_json({"first": self.first, "second": self.second, "tasks": rows, "notes": rates(shown)})
             else:
-                say("\n".join([_paired(comparisons, doubts), *rates(shown)]))
+                say("\n".join([_paired(comparisons, doubts, results.tasks()), *rates(shown)]))
         report(results.problems)
         return 0
 
@@ -121,11 +123,12 @@ def _row(comparison: Comparison, doubt: Doubt | None) -> dict[str, Any]:
     return row
 
 
-def _paired(comparisons: tuple[Comparison, ...], doubts: Mapping[str, Doubt]) -> str:
+def _paired(comparisons: tuple[Comparison, ...], doubts: Mapping[str, Doubt], tasks: Mapping[str, TaskRecord]) -> str:
     """A line for each task, every number with its n and the name of its interval."""
     lines = [f"{comparisons[0].first} against {comparisons[0].second}, paired by seed, over {comparisons[0].sizes}"]
     for comparison in comparisons:
         gap, doubt = comparison.difference, doubts.get(comparison.task)
+        sign = "<" if tasks[comparison.task].metric in LOSSES else ">"
         difference = f"median difference {gap.median:+.3f}, {gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]"
         if len(comparison.by_rate) > 1:
             medians = (f"{rate:g} {median:+.3f}" for rate, median in comparison.by_rate.items())
@@ -137,7 +140,7 @@ def _paired(comparisons: tuple[Comparison, ...], doubts: Mapping[str, Doubt]) ->
         interval = " [{:.2f}, {:.2f}], 95% Wilson".format(*comparison.interval) if comparison.interval else ""
         p = f"; Wilcoxon p = {comparison.wilcoxon:.3g}" if comparison.wilcoxon is not None else ""
         lines.append(
-            f"{comparison.task}: P({comparison.first} > {comparison.second}) = {comparison.better:.2f}{interval}, "
+            f"{comparison.task}: P({comparison.first} {sign} {comparison.second}) = {comparison.better:.2f}{interval}, "
             f"n = {comparison.n} seeds; {difference}{p}"
         )
     tested = tuple(comparison for comparison in comparisons if comparison.task not in doubts)
@@ -180,7 +183,9 @@ def ranked(beside: tuple[Against, ...]) -> str:
             f"{other.scheme}: rank {other.rank:.2f}{p}, better than {control.scheme} with probability "
             f"{other.improvement:.2f}{interval}, {_score(other)}"
         )
-    lines.append("Scores: 0 is the highest floor or below, 1 everything right. Ranks: 1 is the best.")
+    lines.append(
+        "Scores: 0 is the highest floor or worse, 1 everything right, or the least loss. Ranks: 1 is the best."
+    )
     if len(control.tasks) < TASKS:
         lines.append(f"Fewer than {TASKS} tasks: ranks are not tested.")
     if any(row.middle_interval is None for row in beside):

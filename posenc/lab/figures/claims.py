@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from posenc.lab.figures.captions import listed
 from posenc.lab.figures.style import plain
+from posenc.lab.metrics import LOSSES, merit
+from posenc.lab.results import fractions
 from posenc.lab.results.control import holm
 from posenc.lab.results.learned import SOLVED, WORDS, Hindrance, above_floor, bar, error, hindrance, solves
 from posenc.lab.results.losses import falling
@@ -60,11 +63,15 @@ def better(results: Results, names: Mapping[str, str]) -> str:
         compared = [c for c in beyond if len(c.means(c.beyond)) >= LEAST]
         few |= len(compared) < 2
         if len(compared) > 1:
-            best = max(compared, key=lambda c: (summary(c.means(c.beyond).values()).median, c.scheme))
-            below = [c for c in _below(results, best, compared) if c is not best]
-            others = len(compared) - 1
-            who = f"{plain(names.get(best.scheme, best.scheme))} above {len(below)} of {others}" if below else "none"
-            best_of.append(f"{who} ({plain(results.words.title(task))})")
+            tops = _tops(compared)
+            each = [_below(results, best, compared) for best in tops]
+            below = set[str].intersection(*(set(of) for of in each))
+            who = listed([names.get(best.scheme, best.scheme) for best in tops])
+            p = max((of[scheme] for of in each for scheme in below), default=1.0)
+            said = f"{who} above {len(below)} of {len(compared) - len(tops)}, p = {p:.2g}" + " at most" * (
+                len(below) > 1
+            )
+            best_of.append(f"{said if below else 'none'} ({plain(results.words.title(task))})")
     tests = "rank-sum tests with Holm's correction"
     sentences = [f"Clearly best beyond them ({tests}): {'; '.join(best_of)}."] * bool(best_of)
     sentences += [f"With fewer than {LEAST} runs no scheme is called better than another."] * (few and not best_of)
@@ -75,8 +82,20 @@ def better(results: Results, names: Mapping[str, str]) -> str:
     return " ".join(sentences)
 
 
-def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> list[TableCell]:
-    """Those of which the runs of `best` are clear."""
+def _tops(compared: Sequence[TableCell]) -> list[TableCell]:
+    """Return the best by the median of runs, of equal medians by their mean, as ranks have it; exact ties are all
+    named."""
+
+    def worth(cell: TableCell) -> tuple[Fraction, Fraction]:
+        runs = [merit(cell.metric, value) for value in cell.mean_fractions(cell.beyond).values()]
+        return fractions.median(runs), fractions.mean(runs)
+
+    best = max(map(worth, compared))
+    return [cell for cell in compared if worth(cell) == best]
+
+
+def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> dict[str, float]:
+    """Return those of which the runs of `best` are clear, each with its p after correction."""
     from scipy.stats import mannwhitneyu
 
     means = {c.scheme: list(c.means(c.beyond).values()) for c in compared}
@@ -85,15 +104,16 @@ def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> 
     corrected = dict(zip([(a.scheme, b.scheme) for a, b in pairs], holm(p), strict=True))
     top, examples = summary(means[best.scheme]), sum(best.examples[n] for n in best.beyond)
     if not above_floor(results.tasks()[best.task], best.beyond, top.median, examples):
-        return []
-    clear = []
+        return {}
+    clear = {}
     for other in compared:
         pair = next((k for k in corrected if set(k) == {best.scheme, other.scheme}), None)
         if pair is None or best.beyond != other.beyond or corrected[pair] > 1 - LEVEL:
             continue
         low = summary(means[other.scheme])
-        if top.median - low.median > error(examples, top.median, low.median):
-            clear.append(other)
+        chance = 0.0 if best.metric in LOSSES else error(examples, top.median, low.median)
+        if merit(best.metric, top.median - low.median) > chance:
+            clear[other.scheme] = corrected[pair]
     return clear
 
 

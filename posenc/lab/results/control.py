@@ -2,7 +2,8 @@
 
 A run's score on a task is its mean beyond the sizes trained on, at those that all schemes share, counted from the
 highest floor: max(0, x - floor) / (1 - floor), so 0 is what a guess gets and 1 is everything right; below the floor no
-run has learned less than another. The bootstrap draws the runs of each task anew, with as many of each (stratified;
+run has learned less than another. Of a loss less is better: the score counts down from the floor to the least loss that
+is known, or to 0. The bootstrap draws the runs of each task anew, with as many of each (stratified;
 Agarwal et al., 2021, section 4), and its percentiles hold the interval; it is left out below six runs, where it covers
 too little. Ranks have each task as one case (Demšar, 2006, section 3.2). Without jax.
 """
@@ -12,26 +13,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from posenc.lab.results.floors import highest
+from posenc.lab.metrics import LOSSES, merit
+from posenc.lab.results import fractions
+from posenc.lab.results.floors import best_floor
+from posenc.lab.results.fractions import simplest
 from posenc.lab.results.learned import WORDS, error, hindrance
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results, grouped
 from posenc.lab.results.sizes import other_places
 from posenc.lab.results.sizes import shared as shared_sizes
 from posenc.lab.results.statistics import DRAWS, LEAST, LEVEL, TableCell, cells
+from posenc.lab.store.schema import TaskRecord
 from posenc.language.echo import echoed, plural, shorten
 
 NONE = "nope"
 """The scheme without encoding, which is the control unless another is named."""
 TASKS = 5
 """Tasks from which on ranks are tested; the test takes their mean for normal."""
-Runs = Mapping[str, Float[np.ndarray, " n"]]
-"""Task to the scores of one scheme's runs."""
+Runs = Mapping[str, tuple[Fraction, ...]]
+"""Task to the scores of one scheme's runs, without rounding, so that exact ties are ties."""
 
 
 @dataclass(frozen=True)
@@ -119,15 +125,17 @@ def left_out(results: Results) -> dict[str, str]:
     by_scheme, tasks, fell, reasons = scores(results), results.tasks(), falling(results), {}
     for task, cells_of in _measured(results).items():
         sizes, apart = _over(results, task, cells_of)
-        floor, examples = highest(tasks[task], sizes), sum(cells_of[0].examples[size] for size in sizes)
+        floor, room = _scale(tasks[task], cells_of, sizes)
+        examples = sum(cells_of[0].examples[size] for size in sizes)
         runs = [of[task] for of in by_scheme.values() if task in of]
         if apart:
             reasons[task] = apart
-        elif floor >= 1:
-            reasons[task] = "its highest floor is 1"
+        elif room <= 0:
+            lossy = tasks[task].metric in LOSSES
+            reasons[task] = "no floor of its loss is known" if lossy else "its highest floor is 1"
         elif lacking := len(by_scheme) - len(runs):
             reasons[task] = f"{plural(lacking, 'scheme')} did not run it"
-        elif max(np.median(of) for of in runs) * (1 - floor) <= error(examples, floor):
+        elif max(map(fractions.median, runs)) * room <= _chance(tasks[task], examples, floor):
             reasons[task] = "no scheme is above its highest floor"
         elif why := hindrance(cells_of, fell):
             reasons[task] = WORDS[why]
@@ -135,20 +143,35 @@ def left_out(results: Results) -> dict[str, str]:
 
 
 def means(by_scheme: Mapping[str, Runs]) -> Float[np.ndarray, "schemes tasks"]:
-    """The mean score of each scheme on each task."""
-    return np.array([[scores.mean() for scores in runs.values()] for runs in by_scheme.values()])
+    """The mean score of each scheme on each task, rounded once."""
+    return np.array([[float(fractions.mean(scores)) for scores in runs.values()] for runs in by_scheme.values()])
 
 
-def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
+def scores(results: Results) -> dict[str, dict[str, tuple[Fraction, ...]]]:
     """Scheme to its scores on each task that was measured beyond the sizes trained on."""
     tasks, by_scheme = results.tasks(), {}
     for task, cells_of in _measured(results).items():
         sizes, _ = _over(results, task, cells_of)
-        floor = highest(tasks[task], sizes)
-        for cell in cells_of if sizes and floor < 1 else ():
-            if runs := list(cell.means(sizes).values()):
-                by_scheme.setdefault(cell.scheme, {})[task] = np.maximum(np.array(runs) - floor, 0.0) / (1 - floor)
+        floor, room = _scale(tasks[task], cells_of, sizes)
+        for cell in cells_of if sizes and room > 0 else ():
+            if runs := cell.mean_fractions(sizes).values():
+                above = (merit(cell.metric, value - floor) for value in runs)
+                by_scheme.setdefault(cell.scheme, {})[task] = tuple(max(gain, Fraction(0)) / room for gain in above)
     return by_scheme
+
+
+def _scale(task: TaskRecord, cells_of: Sequence[TableCell], sizes: Sequence[int]) -> tuple[Fraction, Fraction]:
+    """Return the highest floor, and how much there is to gain from it; of a loss without a known floor, nothing."""
+    floor = simplest((best_floor(task, sizes) or ("", 0.0))[1])
+    if task.metric not in LOSSES:
+        return floor, 1 - floor
+    least = [cells_of[0].exact[size][1] for size in sizes if size in cells_of[0].exact]
+    return floor, floor - (fractions.mean(least) if sizes and len(least) == len(sizes) else 0)
+
+
+def _chance(task: TaskRecord, examples: int, floor: Fraction) -> float:
+    """Return by how much a share may be above the floor by chance; the error of a loss is not known."""
+    return 0.0 if task.metric in LOSSES else error(examples, float(floor))
 
 
 def _measured(results: Results) -> dict[str, list[TableCell]]:
@@ -167,12 +190,17 @@ def _over(results: Results, task: str, measured: Sequence[TableCell]) -> tuple[t
 
 def interquartile_mean(runs: Runs) -> float:
     """The mean of the middle half of all runs; the quarter at each end is left out, to whole runs."""
-    return _middle(np.sort(np.concatenate(list(runs.values()))))
+    return _middle(np.sort(np.concatenate([_array(scores) for scores in runs.values()])))
 
 
 def improvement(first: Runs, second: Runs) -> float:
     """The probability that a run of the first is better than one of the second, the mean over tasks."""
-    return float(np.mean([_better(first[task][None], second[task][None])[0] for task in first]))
+    return float(np.mean([_better(_array(first[task])[None], _array(second[task])[None])[0] for task in first]))
+
+
+def _array(scores: Sequence[Fraction]) -> Float[np.ndarray, " n"]:
+    """Return the scores as floats, each rounded once, so that equal ones stay equal."""
+    return np.array(scores, float)
 
 
 def ranks(means: Float[np.ndarray, "schemes tasks"]) -> Float[np.ndarray, " schemes"]:
@@ -201,7 +229,8 @@ def bootstrap(statistic: Callable[..., Any], *groups: Runs, seed: int = 0) -> tu
         return None
     rng = np.random.default_rng(seed)
 
-    def resample(scores: np.ndarray) -> np.ndarray:
+    def resample(of_task: Sequence[Fraction]) -> np.ndarray:
+        scores = _array(of_task)
         return scores[rng.integers(0, len(scores), (DRAWS, len(scores)))]
 
     values = statistic(*([resample(scores) for scores in runs.values()] for runs in groups))

@@ -14,6 +14,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.results.losses import endings
+from posenc.lab.results.results import COLUMNS
 from posenc.lab.store.schema import GroupRecord, KnobRecord, TrialRecord
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def frame(results: Results, library: str | None = None) -> Any:
 
 
 def _rows(rows: Sequence[Row], tuning: bool) -> list[dict[str, Any]]:
-    return [{**{f.name: getattr(row, f.name) for f in fields(row)}, "tuning": tuning} for row in rows]
+    return [{**{name: getattr(row, name) for name in COLUMNS}, "tuning": tuning} for row in rows]
 
 
 def _settings(record: GroupRecord, trial: TrialRecord) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def number(claim: Published, evidence: Evidence) -> Reproduction:
     else:
         finding = _share(claim, summary(runs.values()), floor, _compared(claim, runs.values(), all_runs.values(), ours))
         if claim.of == "best" and runs:
-            finding = replace(finding, best=max(all_runs.values()), best_of=len(all_runs))
+            finding = replace(finding, best=float(max(all_runs.values())), best_of=len(all_runs))
     return _beside_a_guess(finding, summary(runs.values()).median, evidence) if runs else finding
 
 
@@ -84,7 +84,7 @@ def _compared(claim: Published, runs: Collection[float], all_runs: Collection[fl
     ours, theirs = floor or 0.0, (floor if claim.floor is None else claim.floor) or 0.0
     share = max(claim.value - theirs, 0.0) / (1 - theirs) if theirs < 1 else 0.0
     band = summary(max(value, ours) for value in runs)
-    return _Compared(ours + share * (1 - ours), band, max((ours, *all_runs)))
+    return _Compared(ours + share * (1 - ours), band, float(max((ours, *all_runs))))
 
 
 def _share(claim: Published, ours: Summary, floor: float | None, on: _Compared) -> Reproduction:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from statistics import median
 
 from posenc.lab.results.evidence import SURE, Evidence
+from posenc.lab.results.fractions import simplest
 from posenc.lab.results.published import EPSILON, Order
 from posenc.lab.results.reproduction import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction
 from posenc.lab.results.statistics import LEAST, interval_rank, summary
@@ -25,7 +27,7 @@ def order(claim: Order, evidence: Evidence) -> Reproduction:
     return {"score": _scores, "rate": _rates, "steps": _steps}[claim.about](claim, evidence)
 
 
-def sign_test(differences: Iterable[float]) -> float:
+def sign_test(differences: Iterable[float | Fraction]) -> float:
     """The two-sided p of the exact sign test that differences are as often above 0 as below; zeros are left out."""
     signs = [gap > 0 for gap in differences if gap]
     tail = sum(math.comb(len(signs), k) for k in range(min(sum(signs), len(signs) - sum(signs)) + 1))
@@ -43,8 +45,9 @@ def _scores(claim: Order, evidence: Evidence) -> Reproduction:
     """First less second, paired by seed, since runs of one seed share their data."""
     schemes = claim.first, claim.second
     by_scheme = {scheme: evidence.values_at_chosen_rate(claim.measure, scheme) for scheme in schemes}
-    floors = {scheme: evidence.highest(claim.measure, scheme) or 0.0 for scheme in schemes}
-    first, second = ({seed: max(v - floors[s], 0.0) for seed, v in by_scheme[s].items()} for s in schemes)
+    floors = {scheme: simplest(evidence.highest(claim.measure, scheme) or 0.0) for scheme in schemes}
+    zero = Fraction(0)
+    first, second = ({seed: max(v - floors[s], zero) for seed, v in by_scheme[s].items()} for s in schemes)
     gaps = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
     medians = {scheme: summary(of.values()).median for scheme, of in by_scheme.items() if of}
     learned = any(evidence.above(claim.measure, scheme, value) for scheme, value in medians.items())
@@ -97,7 +100,9 @@ def _rates(claim: Order, evidence: Evidence) -> Reproduction:
     return finding
 
 
-def _decided(claim: Order, gaps: Sequence[float], tolerance: float, learned: bool, evidence: Evidence) -> Reproduction:
+def _decided(
+    claim: Order, gaps: Sequence[float | Fraction], tolerance: float, learned: bool, evidence: Evidence
+) -> Reproduction:
     """By the interval of paired differences, if there are enough of them and one of the two learned something."""
     ours, floor = summary(gaps), evidence.highest(claim.measure, claim.first)
     finding = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN)

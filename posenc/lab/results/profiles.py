@@ -15,7 +15,8 @@ from jaxtyping import Float
 from posenc.lab.results.control import Runs, bootstrap, interquartile_mean, shared
 from posenc.lab.results.results import Results
 
-TAUS = np.linspace(0, 1, 101)
+TAUS = np.arange(101) / 100
+"""Each is the float nearest to its hundredth, as scores are, so that a score of 0.6 is not above 0.6."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def above(samples: Sequence[Float[np.ndarray, "draws n"]]) -> Float[np.ndarray, 
 
 
 def _profile(scheme: str, runs: Runs) -> Profile:
-    shares = above([scores[None] for scores in runs.values()])[0]
+    shares = above([np.array(scores, float)[None] for scores in runs.values()])[0]
     n = min(len(scores) for scores in runs.values())
     return Profile(scheme, tuple(runs), n, shares, bootstrap(above, runs), interquartile_mean(runs))
 

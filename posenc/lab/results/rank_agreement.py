@@ -159,7 +159,7 @@ def _cells(column: Sequence[Published], evidence: Evidence) -> list[_Cell]:
         ours = 0.0 if over_all else evidence.highest(measure, claim.scheme) or 0.0
         if runs:
             floors = (ours if claim.floor is None else claim.floor, ours)
-            cells.append(_Cell(claim.scheme, claim.share, np.array(tuple(runs.values())), floors))
+            cells.append(_Cell(claim.scheme, claim.share, np.array(tuple(runs.values()), float), floors))
     return cells
 
 
@@ -168,7 +168,7 @@ def _correlated(column: tuple[str, str, Measure | None], cells: Sequence[_Cell])
     schemes, least = len({cell.scheme for cell in cells}), min(len(cell.runs) for cell in cells)
     sizes = (schemes, len(cells), least)
     theirs = np.array([cell.theirs for cell in cells])
-    value = float(spearman(theirs, np.array([np.median(cell.runs) for cell in cells])))
+    value = float(spearman(theirs, np.array([summary(cell.runs).median for cell in cells])))
     if schemes < FEWEST or not np.isfinite(value):
         return RankCorrelation(*column, *sizes, None, None, None)
     rng = np.random.default_rng(0)

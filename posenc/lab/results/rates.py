@@ -15,25 +15,29 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from statistics import median
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from posenc.lab import metrics
+from posenc.lab.results import fractions
 from posenc.lab.results.floors import uniform
 from posenc.lab.results.results import Results, Row, grouped
 from posenc.lab.store.schema import GroupRecord
 
 DIVERGED = "diverged"
 K = TypeVar("K")
+V = TypeVar("V", float, Fraction)
 
 
 class Validation(NamedTuple):
     """What chooses a trial's learning rate."""
 
-    share: float
-    """The mean over sizes on validation examples, by the metric of the task; of a diverged trial that of a guess."""
+    share: float | Fraction
+    """The mean over sizes on validation examples, by the metric of the task, of a loss below 0; of a diverged trial
+    that of a guess."""
     examples: int
     """How many examples there are of all sizes, which all runs of a task share."""
 
@@ -68,15 +72,13 @@ def validations(results: Results) -> dict[str, Validation]:
                 by_trial[trial.id] = Validation(_guess(record), 0)
                 continue
             each = list((trial.validation or {}).values())
-            shares = [metrics.share(counts, record.task.metric) for counts in each]
-            if finite := [share for share in shares if math.isfinite(share)]:
-                by_trial[trial.id] = Validation(
-                    sum(finite) / len(finite), sum(counts.get("rows", 0) for counts in each)
-                )
+            shares = [metrics.fraction(counts, record.task.metric) for counts in each]
+            if known := [metrics.merit(record.task.metric, share) for share in shares if share is not None]:
+                by_trial[trial.id] = Validation(fractions.mean(known), sum(counts.get("rows", 0) for counts in each))
     return by_trial
 
 
-def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
+def choose_rate(scores: Mapping[float, Sequence[float | Fraction]]) -> float:
     """The learning rate whose runs are best on average on validation examples; ties go to the smaller.
 
     `scores` gives, per rate, one value for each run: its mean over sizes within the training range.
@@ -91,7 +93,7 @@ def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
             f"Nothing was measured within the training range at the learning rate {missing[0]:g}, and these older "
             "records hold no validation examples, so none can be chosen; train again under a new --name."
         )
-    means = {rate: round(float(np.mean(values)), 12) for rate, values in scores.items()}
+    means = {rate: fractions.mean(values) for rate, values in scores.items()}
     return min(means, key=lambda rate: (-means[rate], rate))
 
 
@@ -103,8 +105,8 @@ def tying_rates(rows: Sequence[Row], validated: Mapping[str, Validation], rate: 
     right and one that is wrong, (p N + 1) / (N + 2), since a rate without errors has a sampling error too. Every seed
     of the chosen rate must have run at it, and none diverged.
     """
-    means = {lr: float(np.mean(shares)) for lr, shares in scores(rows, validated).items() if shares}
-    if rate not in means or not (n := _examples(rows, validated)):
+    means = {lr: float(fractions.mean(shares)) for lr, shares in scores(rows, validated).items() if shares}
+    if rate not in means or not (n := _examples(rows, validated)) or means[rate] < 0:  # the error of a loss is unknown
         return (rate,)
     share = (means[rate] * n + 1) / (n + 2)
     least = means[rate] - math.sqrt(share * (1 - share) / n)
@@ -114,7 +116,7 @@ def tying_rates(rows: Sequence[Row], validated: Mapping[str, Validation], rate: 
     return tuple(sorted({rate} | near - lost))
 
 
-def by_seed(runs: Mapping[tuple[float, int], float], rates: Collection[float]) -> dict[int, float]:
+def by_seed(runs: Mapping[tuple[float, int], V], rates: Collection[float]) -> dict[int, V]:
     """Seed to the median of its runs at these learning rates, of the values by rate and seed; a seed that lacks one of
     the rates is left out."""
     ran = [{seed for lr, seed in runs if lr == rate} for rate in rates]
@@ -162,17 +164,17 @@ def at_chosen(results: Results) -> Results:
     return replace(results, records=tuple(reported))
 
 
-def scores(rows: Sequence[Row], validated: Mapping[str, Validation]) -> dict[float, list[float]]:
+def scores(rows: Sequence[Row], validated: Mapping[str, Validation]) -> dict[float, list[float | Fraction]]:
     """Per rate, the mean of each run on validation examples; of older records, on the sizes trained on. A diverged run
-    scores what a uniform guess does."""
+    scores what a uniform guess does. More is better: a loss is counted below 0."""
     runs = grouped(((row.lr, row.trial), row) for row in rows)
-    by_rate: dict[float, list[float]] = {row.lr: [] for row in rows}
+    by_rate: dict[float, list[float | Fraction]] = {row.lr: [] for row in rows}
     for (rate, trial), of_run in runs.items():
-        inside = [row.value for row in of_run if row.trained]
+        inside = [metrics.merit(row.metric, row.fraction) for row in of_run if row.trained]
         if trial in validated:
             by_rate[rate].append(validated[trial].share)
         elif inside:
-            by_rate[rate].append(float(np.mean(inside)))
+            by_rate[rate].append(fractions.mean(inside))
     return by_rate
 
 
@@ -180,7 +182,8 @@ def _guess(record: GroupRecord) -> float:
     """What a uniform guess gets right at the sizes trained on, or at all where none of these was measured."""
     task, (low, high) = record.task, record.task.trained
     sizes = [n for n in task.floors if low <= n <= high] or list(task.floors)
-    return float(np.mean([uniform(task, n) for n in sizes])) if sizes else 0.0
+    guess = float(np.mean([uniform(task, n) for n in sizes])) if sizes else 0.0
+    return metrics.merit(task.metric, guess)
 
 
 def _examples(rows: Sequence[Row], validated: Mapping[str, Validation]) -> int:
