@@ -83,6 +83,29 @@ def test_latex_is_booktabs_with_everything_escaped():
     assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
 
 
+LABELS = ["[rope, nope]", "[a] (width=8)", "*", "a<b", "a>b|c", "rope"]
+
+
+def test_no_row_of_latex_begins_with_what_belongs_to_the_end_of_the_row_before():
+    """`\\\\` and `\\midrule` take an option in brackets, and `\\\\` a star, on the next line too."""
+    records = [made.rope(label=label, task=task) for label in LABELS for task in ("[copy]", "sort")]
+    text = tables.table(made.results("a", records), "latex", Columns(sizes=(16,)))
+    lines = text.splitlines()
+    assert not [line for line in lines if line.startswith(("[", "*"))]
+    rows = [line.partition(" & ")[0] for line in lines if " & " in line and not line.startswith("scheme")]
+    protected = ["{[}rope, nope]", "{[}a] (width=8)", "{*}", r"a\textless{}b", r"a\textgreater{}b\textbar{}c", "rope"]
+    assert sorted(rows) == sorted(2 * protected) and r"\multicolumn{5}{l}{{[}copy]}" in text
+
+
+def test_markdown_escapes_what_would_be_a_tag_or_a_column():
+    records = [made.rope(label=label, task="a<i>") for label in ["x<b>|y", "`z`"]]
+    lines = tables.table(made.results("a", records), "md").splitlines()
+    cells = [line.split(" | ") for line in lines if line.startswith("|")]
+    assert {len(row) for row in cells} == {len(cells[0])}
+    assert [row[:2] for row in cells[2:]] == [["| a\\<i>", "\\`z\\`"], ["| a\\<i>", "x\\<b>\\|y"]]
+    assert not re.search(r"(?<!\\)<", "\n".join(lines))
+
+
 def test_latex_counts_outcomes_only_if_a_trial_is_not_done():
     few = Columns(sizes=(16,))
     done = made.results("a", (made.rope(),))

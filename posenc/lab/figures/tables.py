@@ -25,6 +25,7 @@ from posenc.lab.figures.captions import (
     ties,
     unlearned,
 )
+from posenc.lab.figures.escapes import latex, markdown
 from posenc.lab.figures.exports import harmless
 from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, parts, points
 from posenc.lab.figures.html_table import TableBlock, html_table
@@ -44,8 +45,6 @@ ALL = Columns()
 LABEL = 0.42 * COLUMN
 """Points that the name of a scheme takes in LaTeX; a longer one is broken."""
 _WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX |= {c: f"\\{c}" for c in "&%$#_{}"}
 
 
 def table(results: Results, format: str = "text", columns: Columns = ALL) -> str:
@@ -250,10 +249,10 @@ def _markdown(table_cells: tuple[TableCell, ...], notes: list[str], columns: Col
     for block in _blocks(table_cells, columns):
         marks = ["---:" if 2 <= k < len(HEAD) else "---" for k in range(len(block.header))]
         rows = [block.header, *block.rows]
-        escaped = [[c.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_") for c in row] for row in rows]
+        escaped = [[markdown(cell) for cell in row] for row in rows]
         lines = [escaped[0], marks, *escaped[1:]]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
-    return "\n\n".join([*parts, "\n".join(notes).replace("* sizes", "\\* sizes")]) + "\n"
+    return "\n\n".join([*parts, "\n".join(notes).replace("* sizes", "\\* sizes").replace("<", "\\<")]) + "\n"
 
 
 def html(results: Results, table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns = ALL) -> str:
@@ -320,7 +319,7 @@ def _wide(widths: Sequence[float], kept: Sequence[int]) -> float:
 
 def _boxed(text: str, most: float) -> str:
     """A text, in lines if it is wider than `most`."""
-    escaped = "".join(_LATEX.get(c, c) for c in text).replace("–", "--")
+    escaped = latex(text)
     return rf"\parbox[t]{{{most:.0f}pt}}{{\raggedright {escaped}}}" if points(text) > most else escaped
 
 
