@@ -65,7 +65,9 @@ class Atlas:
         cells = {(c.row, c.probe): c for c in recorded_cells() if c.model == self.model and c.probe in names}
         rows = [*map(atlas.row_of, self.schemes)]
         if not {*rows} <= _measured(cells):
-            rows = _as_labelled([atlas.row_of(self.control), *rows])
+            rows = _as_labelled(rows)
+            if not {*rows} <= _measured(cells):
+                rows = list(dict.fromkeys([*_as_labelled([atlas.row_of(self.control)]), *rows]))
             if new := [row for row in rows if row not in _measured(cells)]:
                 control = rows[0]
                 lacking = [name for name in names if control not in new and (control, name) not in cells]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tyro.conf import Positional, arg
 
+from posenc.lab.cli import chosen
 from posenc.lab.cli.options import First, Flag, Metric
 from posenc.lab.cli.output import report, say, say_json
 from posenc.lab.cli.read import check_finished, results_of
@@ -62,26 +63,29 @@ class Compare:
 
         results = results_of(self.run, self.metric)
         check_finished(results, self.run)
+        labels = [cell.scheme for cell in cells(results)]
+        first = chosen.scheme(self.first, labels)
         if self.second is None:
             from posenc.lab.figures.profile import over
             from posenc.lab.results.control import against
 
-            beside = against(results, self.first)
+            beside = against(results, first)
             notes = [*over(results, beside[0].tasks[:1]), *rates(cells(results))]  # the first line has the tasks
             if self.json:
                 rows = [dataclasses.asdict(row) for row in beside]
-                say_json({"control": self.first, "schemes": rows, "notes": notes})
+                say_json({"control": first, "schemes": rows, "notes": notes})
             else:
                 say("\n".join([ranked(beside), *notes]))
         else:
             from posenc.lab.results.statistics import compare
 
-            comparisons = compare(results, self.first, self.second, self.size)
-            shown = tuple(cell for cell in cells(results) if cell.scheme in (self.first, self.second))
+            second = chosen.scheme(self.second, labels)
+            comparisons = compare(results, first, second, self.size)
+            shown = tuple(cell for cell in cells(results) if cell.scheme in (first, second))
             doubts = _doubts(results, comparisons, shown)
             if self.json:
                 rows = [_row(comparison, doubts.get(comparison.task)) for comparison in comparisons]
-                say_json({"first": self.first, "second": self.second, "tasks": rows, "notes": rates(shown)})
+                say_json({"first": first, "second": second, "tasks": rows, "notes": rates(shown)})
             else:
                 say("\n".join([_paired(comparisons, doubts, results.tasks()), *rates(shown)]))
         report(results.problems)

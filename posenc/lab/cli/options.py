@@ -100,6 +100,8 @@ class Forms:
 
 
 HELP = {"-h", "--help"}
+MANY = 10**6
+"""Arguments that a command with several of a kind takes."""
 
 
 def parse(cls: type | Forms, args: list[str], prog: str) -> Any:
@@ -158,25 +160,52 @@ def _typed(name: str, hint: Any) -> str:
 
 
 def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
-    """The same arguments with every option once, followed by all its values."""
-    options = _options(cls)
+    """The same arguments with every option once, followed by all its values, in whatever order they were typed."""
+    options, short = _options(cls), _short(cls)
     many = {name: typing.get_origin(_without_notes(hint)) is tuple for name, hint in options.items()}
     values: dict[str, list[str]] = {"": []}
     at = ""
     for number, arg in enumerate(args):
         flag, equals, value = arg.partition("=")
-        if flag.startswith("--"):
-            at = flag.replace("_", "-")
+        if flag.startswith("--") or flag in short:
+            at = short.get(flag, flag.replace("_", "-"))
             if at not in many:
                 raise _unknown_option(prog, args[number:], many)
             if at in values and not many[at]:
                 raise ValueError(f"{at} is typed twice; it takes one value.")
             values.setdefault(at, [])
             values[at] += [value] if equals else []
+        elif at and _is_full(options[at], values[at], arg, positionals_left=len(values[""]) < _positionals(cls)):
+            values[""].append(arg)
         else:
             values[at].append(arg)
     positional = values.pop("")
+    if not positional and at and many[at] and len(values[at]) > 1 and _positionals(cls, needed=True) == 1:
+        positional = [values[at].pop()]  # `check --only G18 rope`
     return positional + [arg for flag, texts in values.items() for arg in _joined(flag, texts, many[flag])]
+
+
+def _short(cls: type) -> dict[str, str]:
+    """Each short name of an option, such as -o, and the option."""
+    notes = ((name, note) for name, hint in _options(cls).items() for note in getattr(hint, "__metadata__", ()))
+    return {alias: name for name, note in notes for alias in getattr(note, "aliases", None) or ()}
+
+
+def _positionals(cls: type, needed: bool = False) -> int:
+    """How many positional arguments a command takes at most, or needs."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    fields = [f for f in dataclasses.fields(cls) if _positional(hints[f.name])]
+    if needed:
+        return sum(f.default is dataclasses.MISSING for f in fields)
+    return sum(MANY if "tuple[" in str(hints[f.name]) else 1 for f in fields)
+
+
+def _is_full(hint: Any, texts: Sequence[str], text: str, positionals_left: bool) -> bool:
+    """Whether an option with these values leaves a further text to the positional arguments."""
+    kind = _without_notes(hint)
+    if typing.get_origin(kind) is not tuple:
+        return kind is bool or bool(texts)
+    return hint == Settings and "=" not in text and positionals_left
 
 
 def _unknown_option(prog: str, args: Sequence[str], options: Iterable[str]) -> ValueError:

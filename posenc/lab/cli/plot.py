@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
+from posenc.lab.cli import chosen
 from posenc.lab.cli.options import METRICS, File, First, Measured
 from posenc.lab.cli.output import report, say
 from posenc.lab.cli.read import check_finished, experiment_of, not_empty, stored
@@ -130,7 +131,11 @@ def draw(
 ) -> None:
     """Draw figures of results into a folder, each called by its name after that of what it is `of`, and print where
     they are."""
+    from posenc.lab.results.statistics import cells
+
     report(results.problems)
+    if control is not None:
+        control = chosen.scheme(control, [cell.scheme for cell in cells(results)])
     for name in wanted:
         maker = pkgutil.resolve_name(FIGURES[name])
         drawing = maker(results, control) if name in CONTROLLED else maker(results)

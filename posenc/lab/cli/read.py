@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import arg
 
+from posenc.lab.cli import chosen
 from posenc.lab.cli.options import First, Flag, Metric, Settings
 from posenc.lab.cli.output import columns, report
 from posenc.lab.spec import committed, settings
@@ -135,7 +136,9 @@ def _sizes(results: Results, text: str | None) -> tuple[int, ...] | None:
 
 
 def _choice(name: str, text: str, has: list[Any]) -> Any:
-    """The value of a text; numbers are compared as numbers, so 1e-3 is 0.001."""
+    """The value of a text: numbers, such as 1e-3 for 0.001, schemes and tasks are compared by what they mean."""
+    if name in ("scheme", "task"):
+        text = getattr(chosen, name)(text, has)
     for value in has:
         if text == str(value):
             return value

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+from posenc.lab.cli import chosen
 from posenc.lab.cli.options import File, Flag, Metric, Settings, Text
 from posenc.lab.cli.output import output_path, report, say
 from posenc.lab.cli.read import experiment_of, filter_results, stored
@@ -165,7 +166,9 @@ def _compared(results: Results, control: str) -> Section:
     from posenc.lab.figures.profile import over
     from posenc.lab.report.page import Section, paragraphs
     from posenc.lab.results.control import against
+    from posenc.lab.results.statistics import cells
 
+    control = chosen.scheme(control, [cell.scheme for cell in cells(results)])
     beside = against(results, control)
     sentences = [*ranked(beside).split("\n"), *over(results, beside[0].tasks[:1])]
     return Section(f"Beside {control}", paragraphs(sentences))

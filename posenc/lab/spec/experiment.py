@@ -95,6 +95,9 @@ class Experiment:
             wanted = []
             for value in words.several(choices, name):
                 each = [_key(name, words.value(name, v)) for v in words.expanded(name, [value])]
+                if not set(each) & set(has) and name in ("scheme", "task"):
+                    meant = {_meant(name, text) for text in each}
+                    each = [text for text in has if _meant(name, text) in meant]
                 if not set(each) & set(has):
                     raise NothingMatches(f"No run has {name}={value}; there are {', '.join(map(str, has.values()))}.")
                 wanted += each
@@ -236,3 +239,15 @@ def _key(name: str, value: Any) -> Any:
         further = Continuation.read(value)
         return str(further._replace(scheme=_key("scheme", further.scheme)))
     return grammar.write(grammar.read(value)) if isinstance(value, str) else value
+
+
+def _meant(name: str, text: str) -> str:
+    """The shortest text of a scheme or a task, in which its defaults are left out however it is spelled."""
+    from posenc import naming
+    from posenc.lab import tasks
+
+    home = naming if name == "scheme" else tasks
+    try:
+        return home.spec(home.parse(text))
+    except (ValueError, TypeError):  # it is refused where it is trained
+        return text
