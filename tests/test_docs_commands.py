@@ -20,6 +20,7 @@ from posenc.lab.cli import _GROUPS, main
 from posenc.lab.tasks.task import TASKS
 from posenc.lab.train.training import resolve
 from tests.lab import made
+from tests.lab.made import unexamined
 from tests.test_docs import PAGES, ROOT, TEXT, flowing
 
 STEPS = 4
@@ -77,7 +78,7 @@ def test_commands_are_understood(page, folder, monkeypatch, capfd):
         return {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
 
     monkeypatch.setattr("posenc.lab.run.sweep.rehearse", rehearse)
-    monkeypatch.setattr("posenc.lab.run.plan.resolved_runs", lambda experiment: [])
+    monkeypatch.setattr("posenc.lab.run.plan.examined", unexamined)
     for name in ("mine", "order", "length", "book"):
         finished(name)
     for line in (line for line in commands(page) if FIRST[line] == page):

@@ -50,9 +50,16 @@ def merit(metric: str, value: Number) -> Number:
 def right_and_total(counts: Mapping[str, int], metric: str) -> tuple[int, int]:
     """How many were right by a metric, or parts of a nat, and of how many."""
     part, total = ratio(metric)
+    if scored_nothing(counts):
+        return 0, 0
     if total == "scored" and "total" in counts:  # as older records call it
         total = "total"
     return counts.get(part, 0), counts.get(total) or 0
+
+
+def scored_nothing(counts: Mapping[str, int]) -> bool:
+    """Whether examples were counted and none had a scored token, so that no share of them is known."""
+    return counts.get("total", counts.get("scored")) == 0
 
 
 def ratio(metric: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.lab import made
+from tests.lab.made import unexamined
 from tests.lab.test_sources import SCHEME, TASK
 
 TINY = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=2 sizes=4 rows=8".split()
@@ -42,7 +43,7 @@ def planned(monkeypatch):
         return {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
 
     monkeypatch.setattr("posenc.lab.run.sweep.rehearse", rehearse)
-    monkeypatch.setattr("posenc.lab.run.plan.resolved_runs", lambda experiment: [])
+    monkeypatch.setattr("posenc.lab.run.plan.examined", unexamined)
     return found
 
 

@@ -91,7 +91,7 @@ def test_a_class_of_a_file_is_chosen_as_it_is_swept(posenc, fresh, tmp_path):
 
 
 def test_the_runs_of_an_experiment_are_chosen_by_what_they_mean(posenc, tmp_path):
-    words = "sweep --grid scheme=rope,nope task=token_k_back(k=3),even_pairs --set length=8 steps=2 seeds=1 --name r --dry-run"
+    words = "sweep --grid scheme=rope,nope task=token_k_back(k=3),even_pairs --set length=8 steps=2 seeds=1 --dry-run"
     for only, trials in (("scheme=nope()", 2), ("scheme=rope(base=1e4)", 2), ("task=token_k_back(3)", 2)):
         said = posenc(*words.split(), "--only", only)
         assert said.code == 0 and f"{trials} trials" in said.out, said

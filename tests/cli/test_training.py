@@ -12,6 +12,7 @@ from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store.disk import DiskError
 from tests.lab import made
+from tests.lab.made import unexamined
 
 TIMED = {"seconds": 125.0, "device": "cpu x2"}
 
@@ -38,7 +39,7 @@ def swept(posenc, monkeypatch):
 
     monkeypatch.setattr("posenc.lab.run.sweep.sweep", sweep)
     monkeypatch.setattr("posenc.lab.run.sweep.rehearse", rehearse)
-    monkeypatch.setattr("posenc.lab.run.plan.resolved_runs", lambda experiment: [])
+    monkeypatch.setattr("posenc.lab.run.plan.examined", unexamined)
     monkeypatch.setattr("posenc.lab.train.device.prepare", lambda: None)
     return asked
 

@@ -170,3 +170,10 @@ def filled(name: str, recs: list[dict]) -> Path:
         write_plan(folder, plan(rec, f"g{number}"))
         write_record(folder, rec)
     return folder
+
+
+def unexamined(experiment):
+    """What `posenc.lab.run.plan.examined` returns, without a look at the runs."""
+    from posenc.lab.run.plan import Examined
+
+    return Examined(experiment, [], [True] * len(experiment.runs), [])

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from posenc.lab.results import statistics
 from posenc.lab.results.rates import validations
 from posenc.lab.results.results import load
 from posenc.lab.store import folder as store
@@ -185,3 +186,21 @@ def test_a_record_of_an_unfinished_trial_is_refused():
     record["trials"][0]["outcome"] = "failed"
     with pytest.raises(ValueError, match="'failed' has no record"):
         made.write_record(store.create("a"), record)
+
+
+def test_a_trial_that_scored_nothing_at_a_size_has_no_number_there_and_hides_no_other(runs):
+    """Of metrics by rows too: whole answers of which none is scored are not all wrong."""
+    rope, odd = made.rope(seeds=range(3)), made.rope(seeds=range(3), task="odd")
+    empty = [rope["trials"][1]["evaluations"]["24"]] + [
+        t["evaluations"][n] for t in odd["trials"] for n in ("24", "32")
+    ]
+    for counts in empty:
+        counts.update({name: 0 for name in counts if name != "rows"})
+    found = load(made.filled("mine", [rope, odd]))
+    for results in (found, found.by("last"), found.by("exact")):
+        cells = {cell.task: cell for cell in statistics.cells(results)}
+        assert cells["copy"].seeds[24] == (0, 2) and cells["copy"].seeds[32] == (0, 1, 2)
+        assert [*cells["odd"].values] == [8, 16]
+    named = [problem for problem in found.problems if "scored nothing at size" in problem]
+    assert len(named) == 2 and any("rope on odd" in problem and "24, 32" in problem for problem in named)
+    assert any(rope["trials"][1]["id"][:12] in problem and "rope on copy" in problem for problem in named)

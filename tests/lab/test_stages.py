@@ -252,7 +252,7 @@ def test_a_stage_without_steps_and_an_unknown_scheme_are_refused_before_anything
 
 def test_memory_is_looked_at_for_every_stage(monkeypatch):
     seen = []
-    monkeypatch.setattr(needs, "_check_memory", lambda cell, longest: seen.append((cell.run.scheme, longest)))
+    monkeypatch.setattr(needs, "check_memory", lambda cell, longest: seen.append((cell.run.scheme, longest)))
     plan.rehearsed(Run(**{**vars(RUN), "batch": 8}), PLAN)  # which no other test has traced
     assert seen == [("rope", 8), ("nope", 8)]
 

@@ -159,13 +159,18 @@ def _as_labelled(texts: Sequence[str]) -> list[str]:
 
 def _possible(runs: Iterable[Run], plan: Plan) -> Iterator[Run]:
     """The runs that can be trained; why another cannot is said on stderr."""
+    from posenc.lab.run import own
     from posenc.lab.run.plan import rehearsed
 
     for run in runs:
         try:
             rehearsed(run, plan)
-        except ValueError as error:
-            print(clean(f"{run.scheme} has no cell on {run.task}: {error}"), file=sys.stderr)
+        except Exception as error:
+            where = own.place_of(error)
+            if not isinstance(error, ValueError) and not where:
+                raise
+            end = f" ({where})" if where else ""
+            print(clean(f"{run.scheme} has no cell on {run.task}: {own.said(error)}{end}."), file=sys.stderr)
         else:
             yield run
 

@@ -7,7 +7,7 @@ import dataclasses
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
@@ -214,12 +214,21 @@ def check_names(requested: Experiment) -> None:
     """
     import posenc
     from posenc.lab import tasks
+    from posenc.lab.run.own import place_of
 
     modules.load_for(requested)
-    for text in dict.fromkeys(run.scheme for run in requested.runs):
-        posenc.parse(text)
-    for text in dict.fromkeys(run.task for run in requested.runs):
-        tasks.parse(text)
+    for parse, texts in (
+        (posenc.parse, (r.scheme for r in requested.runs)),
+        (tasks.parse, (r.task for r in requested.runs)),
+    ):
+        for text in dict.fromkeys(texts):
+            try:
+                parse(text)
+            except (ValueError, TypeError):
+                raise
+            except Exception as error:  # of a class of the user's own, which fails the runs that name it
+                if not place_of(error):
+                    raise
 
 
 def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | None = None, *, table: bool = True) -> int:
@@ -237,18 +246,20 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
         if not options.dry_run:
             disk.check_writable(folder)
         _announce(requested, options.dry_run)
-        from posenc.lab.run.plan import resolved_runs
+        from posenc.lab.run.plan import examined
         from posenc.lab.run.sweep import rehearse, sweep
 
-        runs = resolved_runs(requested)
-        rehearsal = rehearse(requested, folder, runs)
+        found = examined(requested)
+        print_faults(found.faults)
+        rehearsal = rehearse(found.trainable[0], folder, found.trainable[1])
         if options.dry_run:
-            return _print_rehearsal(rehearsal, folder)
+            return max(_print_rehearsal(rehearsal, folder), FAILED if found.faults else OK)
         if rehearsal["done"] < rehearsal["trials"]:
             print(clean(expectation(requested, rehearsal)), file=sys.stderr)
         with watching() as watch:
             sweep_options = {"keep": options.keep, "lanes": options.lanes, "save_every": interval, "group_size": most}
-            code = sweep(requested, folder, runs=runs, **sweep_options, watch=watch)
+            code = sweep(found.experiment, folder, runs=found.runs, **sweep_options, watch=watch)
+            code = FAILED if code == OK and found.faults else code
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -267,14 +278,15 @@ def delegate(
         disk.check_writable(folder)
     with planning():
         _announce(requested, options.dry_run)
+        from posenc.lab.run.plan import examined
+        from posenc.lab.run.sweep import plan_experiment, rehearse
+
+        found = examined(requested)
+        print_faults(found.faults)
         if options.dry_run:
-            from posenc.lab.run.sweep import rehearse
-
-            _print_rehearsal(rehearse(requested, folder), folder)
+            _print_rehearsal(rehearse(found.trainable[0], folder, found.trainable[1]), folder)
         else:
-            from posenc.lab.run.sweep import plan_experiment
-
-            plan_experiment(requested, folder, group_size)
+            plan_experiment(found.experiment, folder, group_size, found.runs)
     training = Training(options.keep, options.lanes, interval)
     if options.dry_run:
         say(engine.preview(folder, training))
@@ -292,6 +304,12 @@ def _announce(requested: Experiment, dry_run: bool) -> None:
     stream = sys.stdout if dry_run else sys.stderr
     print_suites(requested, stream)
     print_tuning(requested.plan, stream)
+
+
+def print_faults(faults: Sequence[str]) -> None:
+    """Print on stderr what is wrong with schemes and tasks of the user's own, before the others train."""
+    for fault in faults:
+        print(clean(f"{fault[:-1]}; the others train."), file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from posenc.lab.metrics import LOSSES
 from posenc.lab.models import kinds
 from posenc.lab.results.floors import floors_by, uniform
 from posenc.lab.results.fractions import simplest
+from posenc.lab.results.unscored import unscored
 from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
@@ -302,7 +303,8 @@ def load(path: str | os.PathLike) -> Results:
     else:
         name, stored, folder = where.resolve().name, store.read_records(where), where
         rest = store.unfinished(where, stored)
-    return Results(name, stored.records, tuple(rest), stored.problems, folder, stored.unreadable)
+    problems = (*stored.problems, *unscored(stored.records))
+    return Results(name, stored.records, tuple(rest), problems, folder, stored.unreadable)
 
 
 def _check_metric(name: str) -> None:

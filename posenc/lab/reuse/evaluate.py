@@ -196,6 +196,7 @@ def _questions(
             at = line.sizes if sizes is None else plan.evaluated(resolved, Plan(sizes=sizes))
             for n in at:
                 other.check_size(n)
+            needs.check_memory(resolved, max(at))
             needs.fits(resolved, max(at))
             questions.append(Question(record, label, as_trained, resolved, at, line.rows if rows is None else rows))
     return questions

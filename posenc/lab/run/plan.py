@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from posenc.core.compose import Pattern, layers, normal_form
 from posenc.lab.models import attentions, kinds
+from posenc.lab.run import own
 from posenc.lab.spec import sources
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import THEN, Continuation, Knobs, Plan, Run
@@ -24,11 +25,75 @@ from posenc.language import registry
 from posenc.naming import full, parse, spec
 
 
+class Unfit(ValueError):
+    """Settings with which no scheme could run."""
+
+
+class Examined(NamedTuple):
+    """An experiment whose runs were looked at before any of them trains."""
+
+    experiment: Experiment
+    """With the runs that can be planned."""
+    runs: list[ResolvedRun]
+    sound: list[bool]
+    """Whether each of them can run, as far as tracing it tells."""
+    faults: list[str]
+    """A sentence for each run in which a scheme or task of the user's own fails."""
+
+    @property
+    def trainable(self) -> tuple[Experiment, list[ResolvedRun]]:
+        """The runs that can run."""
+        runs = tuple(itertools.compress(self.experiment.runs, self.sound))
+        return dataclasses.replace(self.experiment, runs=runs), list(itertools.compress(self.runs, self.sound))
+
+
 def resolved_runs(experiment: Experiment) -> list[ResolvedRun]:
     """Every run of an experiment, resolved, and traced in the abstract, so that what cannot run is refused at once."""
-    runs = [rehearsed(run, experiment.plan) for run in experiment.runs]
+    return examined(experiment).runs
+
+
+def examined(experiment: Experiment) -> Examined:
+    """Every run of an experiment, resolved, and traced in the abstract, so that what cannot run is refused at once.
+
+    A run in which a class of the user's own fails is said, and planned where it has a name; it fails when its turn
+    comes, and no other one does. Raises `ValueError` where no run is left.
+    """
+    kept, runs, sound, faults = [], [], [], []
+    for run in experiment.runs:
+        try:
+            resolved, fault = rehearsed(run, experiment.plan), ""
+        except Exception as error:
+            if not (fault := _own_fault(run, error)):
+                raise
+            resolved = _named(run)
+            faults.append(fault)
+        if resolved is not None:
+            kept.append(run)
+            runs.append(resolved)
+            sound.append(not fault)
+    if faults and not any(sound):
+        raise ValueError(faults[0])
     _check_spellings(runs)
-    return runs
+    return Examined(dataclasses.replace(experiment, runs=tuple(kept)), runs, sound, faults)
+
+
+def _own_fault(run: Run, error: Exception) -> str:
+    """What is wrong with a scheme or task of the user's own, by name, file and line; empty where the fault is not
+    theirs, as of a setting that posenc refuses."""
+    resolved = _named(run)
+    settings = resolved is None or isinstance(error, Unfit)  # which are no fault of a class
+    if not (where := own.place_of(error, [] if settings else parts_of(resolved))):
+        return ""
+    which = f"{run.scheme} on {run.task} cannot run: "
+    return f"{which}{own.said(error).removeprefix(which)} ({where})."
+
+
+def _named(run: Run) -> ResolvedRun | None:
+    """A run that has a name in a plan, whether or not it can run."""
+    try:
+        return resolve(run)
+    except Exception:
+        return None
 
 
 def _check_spellings(runs: Sequence[ResolvedRun]) -> None:
@@ -79,6 +144,12 @@ def rehearsed(run: Run, plan: Plan) -> ResolvedRun:
         for n in sizes:
             resolved.task.check_size(n)
         longest = max(*sizes, resolved.run.trained_to)
+        for stage, _ in stages(resolved, plan.steps):
+            needs.check_memory(stage, longest)
+    except (ValueError, TypeError) as error:
+        raise Unfit(f"{run.scheme} on {run.task} cannot run: {error}") from error
+    try:
+        own.check_task(resolved.task, (resolved.run.shortest, resolved.run.length, *sizes))
         state = None
         for stage, _ in stages(resolved, plan.steps):
             state = needs.fits(stage, longest, state)
@@ -93,7 +164,10 @@ def group_by_program(runs: Sequence[ResolvedRun], steps: int) -> list[ResolvedRu
     first: dict[Any, int] = {}
 
     def place(resolved: ResolvedRun) -> int:
-        return first.setdefault(tuple(stage.step for stage, _ in stages(resolved, steps)), len(first))
+        key: Any = id(resolved)
+        with own.forgiving(parts_of(resolved)):
+            key = tuple(stage.step for stage, _ in stages(resolved, steps))
+        return first.setdefault(key, len(first))
 
     return sorted(runs, key=place)
 
@@ -171,20 +245,26 @@ def written(resolved: ResolvedRun) -> dict[str, Any]:
     ship: every setting that identity counts."""
     run = registry.identity(resolved.run) | {"scheme": full(resolved.scheme), "task": full_task(resolved.task)}
     run["model"] = kinds.full(resolved.shape.model)
-    parts = [*_parts(resolved.scheme), resolved.task]
-    if resolved.run.attention in attentions.PARTS:
-        parts.append(attentions.PARTS[resolved.run.attention])
     if resolved.run.then is not None:
         second, further = stages(resolved, 2**30)[-1][0].scheme, resolved.run.goes_on
         same = further.length == resolved.run.length
         run["then"] = str(further._replace(scheme=full(second), length=None if same else further.length))
-        parts += _parts(second)
     if resolved.shape.stem is not None:
         run["stem"] = kinds.full(resolved.shape.stem)
-        parts.append(resolved.shape.stem)
+    parts = parts_of(resolved)
     revisions = {type(part).__name__: part.revision for part in parts}
     revisions |= {"model": resolved.shape.model.revision, "training": train.REVISION}
     return run | {"revisions": revisions} | sources.of([*parts, resolved.shape.model])
+
+
+def parts_of(resolved: ResolvedRun) -> list[Any]:
+    """Every scheme, kind of coordinates, task, attention and stem of a run."""
+    parts = [*_parts(resolved.scheme), resolved.task]
+    if resolved.run.attention in attentions.PARTS:
+        parts.append(attentions.PARTS[resolved.run.attention])
+    if resolved.run.then is not None:
+        parts += _parts(stages(resolved, 2**30)[-1][0].scheme)
+    return parts if resolved.shape.stem is None else [*parts, resolved.shape.stem]
 
 
 def label(run: Run) -> str:

@@ -15,7 +15,6 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from posenc.lab.run.own import failed
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
 from posenc.lab.run.team import MEMORY, PREEMPTED, Signals, Stopped, failure, outcome
 from posenc.lab.spec.modules import load
@@ -305,8 +305,8 @@ def answer(parcel: Mapping[str, Any], post: Callable[..., None]) -> dict[str, An
         except Stopped:  # by the driver, which expects it, or since the node is about to go
             return {"kind": "lost", "why": "stopped by a signal"}
         except Exception as error:  # one group must not end a sweep; the driver keeps its traceback
-            why = f"{type(error).__name__}: {str(error)[:200]}"
-            return {"kind": "failed", "outcome": failure(error), "why": why, "text": traceback.format_exc()}
+            why, text = failed(error)
+            return {"kind": "failed", "outcome": failure(error), "why": why, "text": text}
 
 
 def train(parcel: Mapping[str, Any], post: Callable[..., None], check: Callable[[], None]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float, PyTree
 
 from posenc.lab.models.carry import fresh_parameters
-from posenc.lab.run import plan
+from posenc.lab.run import own, plan
 from posenc.lab.run.progress import Progress, SegmentTimer
 from posenc.lab.run.saving import Home, Point, Saver, Source, loss_points, program_facts, read_point
 from posenc.lab.run.team import Stopped
@@ -133,6 +133,8 @@ class Trainer:
         source = saver.find_source()
         with saver, count_compilations() as compiled:
             try:
+                run = group.resolved.run
+                own.check_task(group.resolved.task, (run.shortest, run.length, *shared.sizes))
                 clock = _Clock()
                 end = self._train_stages(group, saver, source, clock)
                 return finish(self._record(group, end, clock, compiled), saver)

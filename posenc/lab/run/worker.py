@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from posenc.lab.run import plan, tuning
+from posenc.lab.run import own, plan, tuning
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
 from posenc.lab.run.saving import Home, Point, Saver, clear
 from posenc.lab.run.team import DONE, FAILED, PAUSES, Signals, Stopped, failure, outcome
@@ -103,8 +102,12 @@ def named(lines: Iterable[PlannedTrial], recorded: store.Recorded) -> set[str]:
 
 def programs(groups: Mapping[str, Sequence[PlannedTrial]], runs: _Runs) -> set[tuple[Any, ...]]:
     """The programs that these groups compile between them."""
-    first = [lines[0] for lines in groups.values()]
-    return set().union(*(training.programs(runs(line), line.steps, line.rows, line.sizes) for line in first))
+    needed: set[tuple[Any, ...]] = set()
+    for line in (lines[0] for lines in groups.values()):
+        run = runs(line)
+        with own.forgiving(plan.parts_of(run)):
+            needed |= training.programs(run, line.steps, line.rows, line.sizes)
+    return needed
 
 
 def note_older_segments(groups: Mapping[str, Sequence[PlannedTrial]], watch: Progress) -> None:
@@ -169,7 +172,7 @@ def _until_done(
     noted, pause, left = 0, PAUSES[0], dict(groups)
     before = failures(worker.folder)
     while left:
-        held = {g: lines for g, lines in left.items() if not worker.run(g, list(lines), resolved(lines[0]))}
+        held = {g: lines for g, lines in left.items() if not worker.run(g, list(lines), resolved)}
         watch.others(tally.others())
         elsewhere = held.keys() & {group for group, at in failures(worker.folder).items() if at != before.get(group)}
         held = {g: lines for g, lines in held.items() if g not in elsewhere}  # one try for each sweep
@@ -220,13 +223,20 @@ class Worker:
         self.trainer = Trainer(arranged, keep, save_every, watch, check, self._log)
         self.failed = 0
 
-    def run(self, group: str, lines: list[PlannedTrial], resolved: ResolvedRun) -> bool:
+    def run(self, group: str, lines: list[PlannedTrial], resolved: Callable[[PlannedTrial], ResolvedRun]) -> bool:
         """One group: train, evaluate, record; False where another worker holds it.
 
         An exception is kept with its traceback, and the sweep goes on.
         """
         label, began = f"{lines[0].label} · {lines[0].task}", time.monotonic()
         self.check()
+        fault: Exception | None = None
+        try:
+            run = resolved(lines[0])
+        except ValueError:  # of another version, or of a file that is not imported or has changed
+            raise
+        except Exception as error:  # of a class of the user's own
+            fault = error
         with store.claim(self.folder, group) as claim:
             if claim is None:
                 return False
@@ -242,7 +252,9 @@ class Worker:
             self.watch.group(label, len(lines))
             store.clear_error(self.folder, group)
             try:
-                assigned = Assigned(group, lines, resolved, claim.token, claim.taken)
+                if fault is not None:
+                    raise fault
+                assigned = Assigned(group, lines, run, claim.token, claim.taken)
                 outcome = self.trainer.train(assigned, Home(self.folder), self._record)
             except (Stopped, store.DiskError):
                 raise
@@ -253,8 +265,9 @@ class Worker:
                     return False
                 self.failed += 1
                 outcome = failure(error)
-                path = store.write_error(self.folder, group, outcome, traceback.format_exc())
-                self.watch.note(f"{label} {outcome}: {type(error).__name__}: {str(error)[:200]} (see {path.name})")
+                why, text = own.failed(error, plan.parts_of(run) if fault is None else ())
+                path = store.write_error(self.folder, group, outcome, text)
+                self.watch.note(f"{label} {outcome}: {why} (see {path.name})")
             self._log(outcome, group=group, seconds=round(time.monotonic() - began, 3))
             self._finished(label, outcome, began)
         return True

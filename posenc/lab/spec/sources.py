@@ -29,12 +29,23 @@ def of(parts: Iterable[Any]) -> dict[str, dict[str, str]]:
 
     Empty for what posenc ships, so that its trials keep their names. A task within a task counts too.
     """
-    every = [*parts]
-    every += [part.inner for part in every if hasattr(part, "inner")]
+    every = _every(parts)
     digests = dict(source for part in every for registry in REGISTRIES if (source := registry.source(type(part))))
     for part in every:
         digests |= getattr(part, "texts", {})
     return {"sources": digests} if digests else {}
+
+
+def own(parts: Iterable[Any]) -> list[type]:
+    """The classes of these parts that posenc does not ship."""
+    classes = [type(part) for part in _every(parts)]
+    return [cls for cls in classes if any(registry.source(cls) for registry in REGISTRIES)]
+
+
+def _every(parts: Iterable[Any]) -> list[Any]:
+    """These parts, and the tasks within them."""
+    every = [*parts]
+    return every + [part.inner for part in every if hasattr(part, "inner")]
 
 
 def check(run: Mapping[str, Any]) -> None:

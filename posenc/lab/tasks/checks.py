@@ -64,10 +64,36 @@ def _outcome(of: Callable[[TaskCase], Outcome], case: TaskCase) -> Outcome:
         return Outcome(False, reason=f"{type(error).__name__}: {error}")
 
 
+def fault_of_examples(task: Task, sizes: Iterable[int]) -> str:
+    """Return what makes a batch at these sizes unfit to train on, in words; empty where nothing does."""
+    case = _drawn(task, tuple(n for n in sizes if task.tokens(n) <= LONGEST))
+    for of in (examples_are_well_formed, examples_are_scored, _examples_fit):
+        if case.sizes and not (found := of(case)).holds:
+            return found.reason
+    return ""
+
+
+def _examples_fit(case: TaskCase) -> Outcome:
+    """No example is longer than `tokens(n)`."""
+    task = case.task
+    for n in case.sizes:
+        longest = int(case.draw(n, 0).valid.sum(axis=1).max())
+        if longest > task.tokens(n):
+            return Outcome(
+                False, reason=f"size {n}: an example has {longest} tokens, but tokens({n}) is {task.tokens(n)}"
+            )
+    return Outcome(True)
+
+
 def _case(task: Task) -> TaskCase:
     low, high = task.sizes.smallest, task.sizes.train[1]
     wanted = {low, *(task.sizes.below(n) for n in (low + 1, low + 2, high, 2 * high) if n >= low)}
     sizes = tuple(sorted(n for n in wanted if task.sizes.has(n) and task.tokens(n) <= LONGEST)) or (low,)
+    return _drawn(task, sizes)
+
+
+def _drawn(task: Task, sizes: tuple[int, ...]) -> TaskCase:
+    """The case of a task at these sizes."""
     sample = jax.jit(functools.partial(task.sample, batch=ROWS, n_max=sizes[-1]), compiler_options=QUICK)
 
     @functools.cache
@@ -108,14 +134,15 @@ def examples_are_well_formed(case: TaskCase) -> Outcome:
         b = case.draw(n, 0)
         length = b.valid.sum(axis=1)
         wrong = {
+            "tokens are from 0 up to vocab": 0 <= b.tokens.min() and b.tokens.max() < task.vocab,
+            "targets are from 0 up to classes": 0 <= b.targets.min() and b.targets.max() < task.classes,
             "real tokens are one block at the start": np.array_equal(
                 b.valid, np.arange(b.valid.shape[1])[None] < length[:, None]
             ),
             "padding, and only padding, is PAD": np.array_equal(b.tokens == task.special("PAD"), ~b.valid),
-            "tokens are from 0 up to vocab": 0 <= b.tokens.min() and b.tokens.max() < task.vocab,
-            "targets are from 0 up to classes": 0 <= b.targets.min() and b.targets.max() < task.classes,
             "scored places are real tokens": not (b.score & ~b.valid).any(),
             "weighed places are real tokens": not ((b.weight != 0) & ~b.valid).any(),
+            "weights are finite": bool(np.isfinite(b.weight).all()),
             "scored places have weight 1": bool((b.weight[b.score] == 1).all()),
             "the prompt is real tokens": not (b.prompt & ~b.valid).any(),
             "sizes are as requested": bool((b.size == n).all()),
@@ -149,12 +176,8 @@ def sizes_are_legal(case: TaskCase) -> Outcome:
     illegal = [n for n in (*sizes.train, *sizes.evaluation) if not sizes.has(n)]
     if illegal:
         return Outcome(False, reason=f"size {illegal[0]} is trained on or evaluated, but legal are {sizes.legal()}")
-    for n in case.sizes:
-        longest = int(case.draw(n, 0).valid.sum(axis=1).max())
-        if longest > task.tokens(n):
-            return Outcome(
-                False, reason=f"size {n}: an example has {longest} tokens, but tokens({n}) is {task.tokens(n)}"
-            )
+    if not (fit := _examples_fit(case)).holds:
+        return fit
     try:
         task.check_size(sizes.smallest - 1)
     except ValueError:

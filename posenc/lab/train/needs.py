@@ -29,13 +29,12 @@ ROWS = 256
 
 def fits(resolved: ResolvedRun, longest: int, before: Any = None) -> Any:
     """The state of a run in the abstract. Refuses what cannot run at the longest size."""
-    _check_memory(resolved, longest)
     state, _ = jax.eval_shape(lambda before: _forward(resolved, longest, before), before)
     _check_draws(resolved, longest)
     return state
 
 
-def _check_memory(resolved: ResolvedRun, longest: int) -> None:
+def check_memory(resolved: ResolvedRun, longest: int) -> None:
     """Refuse what the machine cannot hold: weights, logits, and scores that no chunk of rows makes small enough."""
     run, task, here = resolved.run, resolved.task, memory()
 
