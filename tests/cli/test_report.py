@@ -190,7 +190,7 @@ def test_every_image_has_a_text(committed):
         (("planned",), "No trial of 'planned' has a result yet"),
         (("mine", "-o", "r.pdf"), "use a file name with .html"),
         (("mine", "-o", "no/r.html"), "in an existing folder"),
-        (("mine", "-o", "mine.html"), "exists and is no report of posenc"),
+        (("mine", "-o", "mine.html"), "exists and was not written by posenc"),
         (("mine", "--control", "rose"), "'rose' is not in these results"),
         (("first_look", "--watch"), "is no run folder; leave --watch out"),
     ],

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Flag, Settings, Text
-from posenc.lab.cli.output import figure_path, say, say_json
+from posenc.lab.cli.output import bundle_path, figure_path, output_path, say, say_json
 from posenc.lab.cli.read import filter_results, say_table, stored
 from posenc.lab.spec import settings
 from posenc.lab.spec.modules import load_named
@@ -59,7 +59,9 @@ class Evaluate:
         if self.bundle is not None and self.by is not None:
             raise ValueError("--bundle holds whole sizes, but --by requests groups; use --csv, or leave out --by.")
         target = None if self.png is None else figure_path(self.png)
+        path = None if self.csv is None else output_path(self.csv, "--csv", (".csv",))
         results = filter_results(stored(self.run), self.only)
+        bundle = None if self.bundle is None else bundle_path(self.bundle, results.name)
         schemes = None if self.scheme is None else settings.several(self.scheme, "--scheme")
         load_named([self.task, *(schemes or ())])
         from posenc.lab import tasks
@@ -67,23 +69,23 @@ class Evaluate:
         requested: dict[str, Any] = {"rows": self.rows, "task": None if self.task is None else tasks.parse(self.task)}
         requested["schemes"] = schemes
         requested["sizes"] = None if self.sizes is None else settings.value("sizes", self.sizes)
-        return (
-            self._evaluate_sizes(results, requested) if self.by is None else self._grouped(results, requested, target)
-        )
+        if self.by is None:
+            return self._evaluate_sizes(results, requested, bundle)
+        return self._grouped(results, requested, target, path)
 
-    def _evaluate_sizes(self, results: Any, requested: dict[str, Any]) -> int:
+    def _evaluate_sizes(self, results: Any, requested: dict[str, Any], bundle: Path | None) -> int:
         from posenc.lab.reuse.evaluate import ask
         from posenc.lab.store.records import write_bundle
 
         evaluation = ask(results, **requested)
         say_table(evaluation.shown(), "json" if self.json else "text")
-        if self.bundle is not None:
-            path = write_bundle(Path(self.bundle), evaluation.name, evaluation.records, [])
+        if bundle is not None:
+            path = write_bundle(bundle, evaluation.name, evaluation.records, [])
             if not self.json:
                 say(f"Wrote {path}.")
         return 0
 
-    def _grouped(self, results: Any, requested: dict[str, Any], target: Path | None) -> int:
+    def _grouped(self, results: Any, requested: dict[str, Any], target: Path | None, path: Path | None) -> int:
         from posenc.lab.figures import grouped
         from posenc.lab.reuse.evaluate import groups
 
@@ -94,7 +96,7 @@ class Evaluate:
             say_json({"by": by, "rows": [row.flat() for row in rows], "diverged": left_out})
         else:
             say(grouped.as_text(rows, by, left_out))
-        written = [] if self.csv is None else [disk.write(Path(self.csv), grouped.as_csv(rows, by).encode())]
+        written = [] if path is None else [disk.write(path, grouped.as_csv(rows, by).encode())]
         if target is not None:
             from posenc.lab.figures.files import render
 

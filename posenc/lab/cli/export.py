@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Flag, Metric
-from posenc.lab.cli.output import as_json, output_path, report, say
+from posenc.lab.cli.output import as_json, bundle_path, output_path, report, say
 from posenc.lab.cli.read import not_empty, results_of, stored
 from posenc.lab.store import disk
 
@@ -105,11 +105,15 @@ class Export:
             raise ValueError("--bundle and --out each name a file; give one of them.")
         if self.metric is not None:
             raise ValueError("--bundle writes the records with all their counts, so leave --metric out.")
-        path = self._recounted(Path(name)) if self.recount else store.bundle(store.find(self.run), Path(name))
+        if self.recount:
+            path = self._recounted(name)
+        else:
+            folder = store.find(self.run)
+            path = store.bundle(folder, bundle_path(name, folder.resolve().name))
         say(str(path))
         return 0
 
-    def _recounted(self, path: Path) -> Path:
+    def _recounted(self, name: str) -> Path:
         """The same with floors as this version counts them."""
         from posenc.lab.results.recount import recounted
         from posenc.lab.store import records
@@ -117,6 +121,6 @@ class Export:
         results = stored(self.run)
         if results.problems:
             raise ValueError(f"{self.run!r} has records that cannot be used: {results.problems[0]}")
-        recount = recounted(results)
+        path, recount = bundle_path(name, results.name), recounted(results)
         group_records = (*recount.records, *recount.tuning)
         return records.write_bundle(path, results.name, group_records, results.unfinished)

@@ -16,6 +16,8 @@ from posenc.lab.figures.style import plain as shown
 
 _TIE = "\N{NO-BREAK SPACE}"
 _SHORT = 40
+LOOKED_AT = 4096
+"""Bytes of a file that say what it is."""
 
 
 def terminal(stream: TextIO) -> bool:
@@ -118,10 +120,50 @@ def figure_path(text: str) -> Path:
 
 
 def output_path(text: str, option: str, endings: tuple[str, ...]) -> Path:
-    """The path of a file to write. Raises `ValueError` unless it has one of the endings and its folder exists."""
+    """The path of a file to write. Raises `ValueError` unless it has one of the endings, its folder exists, and what it
+    holds is by posenc."""
     path = Path(text)
     if path.suffix not in endings or path.is_dir() or not path.parent.is_dir():
         *most, last = endings
         kinds = f"{', '.join(most)} or {last}" if most else last
         raise ValueError(f"{option}: cannot write {text!r}; use a file name with {kinds}, in an existing folder.")
+    if path.exists() and not is_ours(path):
+        raise ValueError(
+            f"{option} {text!r} exists and was not written by posenc; give another name, or move that file away."
+        )
+    return path
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file is a figure, a table or a page that posenc wrote, or is empty."""
+    if not path.is_file():
+        return False
+    content = path.read_bytes()
+    if not content or path.suffix == ".csv":
+        return content.startswith(b"task,scheme") or not content
+    if path.suffix == ".json":
+        return content.startswith(b"[") and b'"scheme"' in content[:LOOKED_AT] or content.strip() == b"[]"
+    if path.suffix == ".parquet":
+        return content.startswith(b"PAR1") and b"scheme" in content
+    if path.suffix == ".html":
+        return b'<meta name="generator" content="posenc' in content[:LOOKED_AT]
+    return b"posenc" in content  # as figures say who made them
+
+
+def bundle_path(text: str, name: str) -> Path:
+    """The path of a bundle of this run to write. Raises `ValueError` unless its folder exists, and it holds nothing but
+    an older bundle of the same run."""
+    from posenc.lab.store.records import read_bundle
+
+    path = Path(text)
+    if path.is_dir() or not path.parent.is_dir():
+        raise ValueError(f"--bundle: cannot write {text!r}; use a file name, such as NAME.json, in an existing folder.")
+    if path.exists():
+        try:
+            held = read_bundle(path).name
+        except ValueError:
+            held = None
+        if held != name:
+            what = "no bundle of records" if held is None else f"a bundle of {held!r}"
+            raise ValueError(f"--bundle {text!r} exists and is {what}; give another name, or move that file away.")
     return path

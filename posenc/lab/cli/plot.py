@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import arg
 
 from posenc.lab.cli import chosen
-from posenc.lab.cli.options import METRICS, File, First, Measured
+from posenc.lab.cli.options import METRICS, First, Measured
 from posenc.lab.cli.output import report, say
 from posenc.lab.cli.read import check_finished, experiment_of, not_empty, stored
 from posenc.lab.figures.style import need_matplotlib
@@ -74,7 +74,7 @@ class Plot:
     """Draw in the size and the fonts of a paper of this venue; files are then called NAME.VENUE-WIDTH."""
     width: Annotated[Width | None, arg(metavar="{column,text}", help_behavior_hint="")] = None
     """With --venue: as wide as one column (the default) or as the whole text."""
-    out: Annotated[File, arg(aliases=["-o"])] = None
+    out: Annotated[str | None, arg(metavar="FOLDER", aliases=["-o"], help_behavior_hint="")] = None
     """Folder for the files. Default: the run's folder; for an experiment, experiments/figures of a checkout, or figures
     here."""
 
@@ -84,6 +84,11 @@ class Plot:
             if name not in FIGURES:
                 raise settings.unknown("figure", name, FIGURES)
         not_empty(self.out, "--out", "a folder")
+        if self.out is not None and Path(self.out).suffix in (".svg", ".pdf", ".png"):
+            raise ValueError(
+                f"--out is {self.out!r}, the name of one file, and a figure is written in several formats; give a"
+                " folder."
+            )
         if self.control is not None and not {*CONTROLLED} & {*(wanted or ())}:
             raise ValueError(f"--control is for --figure {' or '.join(CONTROLLED)}; add one of them, or leave it out.")
         if self.width is not None and self.venue is None:

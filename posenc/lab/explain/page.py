@@ -37,6 +37,7 @@ def page(sheets: Sequence[Sheet]) -> str:
     """A whole page of one or more sheets; each starts a new page in print."""
     title = escape(sheets[0].title)
     lines = ["<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">']
+    lines += ['<meta name="generator" content="posenc explain">']
     lines += ['<meta name="viewport" content="width=device-width, initial-scale=1">']
     lines += [f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">']
     lines += [f"<title>{title}</title>", f"<style>{STYLE}</style>", "</head>", "<body>"]
