@@ -34,9 +34,10 @@ def home(tmp_path_factory):
         patch.chdir(folder)
         (folder / "my.txt").write_text(TEXT)
         text = grid(Run(model="decoder", length=16, **TINY), task=["text(file='my.txt')"], scheme=["rope", "fox"])
+        rows = [Run(model="decoder", length=16, longest=64, scheme="learned", task="text(file='my.txt')", **TINY)]
         copy = [Run(model="decoder", task="copy(symbols=4)", length=4, **TINY)]
         pairs = [Run(model="encoder", task="even_pairs", length=4, **TINY)]
-        for name, runs, steps in (("text", text, 80), ("copy", copy, 2), ("pairs", pairs, 2)):
+        for name, runs, steps in (("text", text, 80), ("rows", rows, 2), ("copy", copy, 2), ("pairs", pairs, 2)):
             plan = Plan(steps=steps, seeds=(0,), lr=(1e-2,), sizes=(runs[0].length,), rows=4)
             with watching() as watch:
                 assert sweep(Experiment(name, tuple(runs), plan), folder / "runs" / name, keep=True, watch=watch) == 0
@@ -54,7 +55,20 @@ def test_a_key_draws_one_text_and_temperature_0_takes_the_likeliest(here):
     texts = [writing.written.tokens for writing in drawn]
     assert texts[0] == texts[1] != texts[2] and len(texts[0]) == 40
     cold, frozen = (go_on("text", None, "the cat ", 40, heat, 5).written for heat in (1e-4, 0.0))
-    assert cold.tokens == frozen.tokens and frozen.loss < min(writing.written.loss for writing in drawn)
+    coldest = go_on("text", None, "the cat ", 40, 1e-39, 5).written
+    assert cold.tokens == frozen.tokens == coldest.tokens and frozen.loss < min(
+        writing.written.loss for writing in drawn
+    )
+
+
+def test_a_text_fills_the_rows_of_a_table_and_no_more(here, refuse):
+    """Of 65 rows a prompt of 4 tokens leaves 61, though programs have room for a multiple of 64."""
+    for many in (60, 61):
+        writing = go_on("rows", None, "the ", many, 0.0, 0)
+        assert len(writing.written.tokens) == len(writing.true.tokens) == many
+    for many in (62, 200):
+        assert "--tokens at most 61" in refuse("generate", "rows", "--prompt", "the ", "--tokens", f"{many}")
+    assert "serves no token" in refuse("generate", "rows", "--prompt", "the cat " * 9, "--tokens", "1")
 
 
 def test_all_temperatures_and_lengths_of_prompts_share_a_program(here):

@@ -5,6 +5,7 @@ import itertools
 
 import pytest
 
+from posenc.lab.cli import claims
 from posenc.lab.results.answer import answer
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.orders import by_chance
@@ -252,3 +253,35 @@ def test_orders_that_chance_would_decide_are_expected_of_all_that_were_tested():
     runs = made.results("x", [CONTROL, record("nope", 0.3), record("alibi", 0.9), slow, few])
     tested, decided, expected = orders_by_chance(findings(orders, runs))
     assert (tested, decided, expected) == (3, 1, pytest.approx(3 * 2 / 2**6))
+
+
+@pytest.mark.parametrize(
+    ("gaps", "says"),
+    [
+        ([0.004, 0.005, 0.02, 0.03, 0.04, 0.05], "the first is ahead in all 6 pairs"),
+        ([-0.004, -0.005, -0.02, -0.03, -0.04, -0.05], "the second is ahead in all 6 pairs"),
+        ([-0.004, 0.005, 0.02, 0.03, 0.04, 0.05], "begins within the tolerance"),
+        ([0.004, -0.005, -0.02, -0.03, -0.04, -0.05], "ends within the tolerance"),
+        ([-0.04, 0.005, 0.02, 0.03, 0.04, 0.05], "reaches from one order to the other"),
+    ],
+)
+def test_an_undecided_order_says_where_its_interval_lies(gaps, says):
+    """The tolerance is 0.01; both schemes are far above their floors."""
+    pairs = {"a": [0.5 + gap for gap in gaps], "b": [0.5] * 6}
+    records = [
+        made.record(s, s, "copy", [made.trial(s, "copy", n, {16: 1.0, 32: v}, rows=1000) for n, v in enumerate(of)])
+        for s, of in pairs.items()
+    ]
+    (found,) = findings([Order("copy", "a", "b", "x", over=(32,))], made.results("r", records))
+    assert found.cause == "undecided" and says in found.reason
+    assert ("reaches from one" in found.reason) == (says == "reaches from one order to the other")
+
+
+@pytest.mark.parametrize(("share", "better"), [(0.999, True), (0.5, False)])
+@pytest.mark.parametrize("scale", ["share", "log"])
+def test_a_number_that_differs_says_which_way(share, better, scale):
+    runs = [made.trial("a", "copy", n, {16: 1.0, 32: share}, rows=1000) for n in range(6)]
+    claim = Published("copy", "a", 0.1 if scale == "log" else 0.9, "x", over=(32,), scale=scale)
+    (found,) = findings([claim], made.results("r", [made.record("a", "a", "copy", runs)]))
+    assert (found.verdict, found.better) == ("differs", better)
+    assert claims.row(found)["verdict"] == f"differs: ours {'better' if better else 'worse'}"

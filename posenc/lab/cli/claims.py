@@ -9,7 +9,7 @@ from posenc.lab.results.at_floor import FloorRow
 from posenc.lab.results.orders import by_chance
 from posenc.lab.results.published import ALL, Order, Published, Seen
 from posenc.lab.results.rank_agreement import FEWEST, RankCorrelation
-from posenc.lab.results.reproduction import NOT_ATTEMPTED, OPEN, Reproduction
+from posenc.lab.results.reproduction import DIFFERS, NOT_ATTEMPTED, OPEN, Reproduction
 from posenc.lab.results.statistics import LEAST
 from posenc.lab.results.verdicts import distinct, orders_by_chance
 from posenc.language.echo import plural
@@ -144,6 +144,8 @@ def _floor_row(row: FloorRow) -> list[str]:
 
 
 def _verdict(finding: Reproduction) -> str:
+    if finding.verdict == DIFFERS and finding.better is not None:
+        return f"{finding.verdict}: ours {'better' if finding.better else 'worse'}"
     cause = finding.verdict in (OPEN, NOT_ATTEMPTED) and SHORT.get(finding.cause)
     return f"{finding.verdict}: {cause}" if cause else finding.verdict
 

@@ -98,7 +98,8 @@ def _share(claim: Published, ours: Summary, floor: float | None, on: _Compared) 
     least = 0.0 if claim.relation == "at most" else on.value
     most = 1.0 if claim.relation == "at least" else on.value
     if max(low - most, least - high) > claim.tolerance + EPSILON:
-        return _few(finding.because(DIFFERS, "apart", _apart(claim, ours, on)))
+        better = (on.best if best else on.band.median) > on.value
+        return _few(replace(finding.because(DIFFERS, "apart", _apart(claim, ours, on)), better=better))
     within = least <= low and high <= most  # only a bound can hold a band
     allowed = 2 * claim.tolerance + WIDE
     if high - low > allowed + EPSILON and not within:
@@ -115,14 +116,16 @@ def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: flo
     if claim.value == 0:
         reason = f"our runs have error rates of up to {ours.high:.2g}, where no error was reported"
         if ours.low > 0:
-            return _few(finding.because(DIFFERS, "apart", reason))
+            return _few(replace(finding.because(DIFFERS, "apart", reason), better=False))
         return finding.because(OPEN, "wide", reason)
     most = ours.high or bound
     least = ours.low or min(bound, most)
     if ours.low > claim.value * claim.factor + EPSILON or most < claim.value / claim.factor - EPSILON:
         rate = f"of {ours.median:.2g}" if ours.median else f"below {bound:.2g}"
-        reason = f"our error rate {rate} is not within a factor of {claim.factor:g} of {claim.value:.2g}"
-        return _few(finding.because(DIFFERS, "apart", reason))
+        better = ours.median < claim.value
+        side = "better" if better else "worse"
+        reason = f"our error rate {rate} is {side} than {claim.value:.2g} by more than a factor of {claim.factor:g}"
+        return _few(replace(finding.because(DIFFERS, "apart", reason), better=better))
     measured = claim.value / claim.factor - EPSILON <= ours.median <= claim.value * claim.factor + EPSILON
     if ours.high == 0 or (ours.low == 0 and not measured):  # a run without an error is below any rate
         reason = f"no error among our test examples leaves up to {bound:.2g}, too coarse for {claim.value:.2g}"

@@ -16,7 +16,7 @@ from posenc.lab.results.evidence import SURE, Evidence
 from posenc.lab.results.fractions import simplest
 from posenc.lab.results.published import EPSILON, Order
 from posenc.lab.results.reproduction import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction
-from posenc.lab.results.statistics import LEAST, interval_rank, summary
+from posenc.lab.results.statistics import LEAST, Summary, interval_rank, summary
 
 TEST = "sign test, two-sided, exact, uncorrected"
 """What p of an order is from; pairs without a difference are left out."""
@@ -121,4 +121,15 @@ def _decided(
         return finding.because(DIFFERS, "apart", "the order is the other way round")
     if max(abs(ours.low), abs(ours.high)) <= tolerance + EPSILON:
         return finding.because(OPEN, "equal", f"they are equal within {tolerance:g}")
-    return finding.because(OPEN, "undecided", "the interval of differences reaches from one order to the other")
+    return finding.because(OPEN, "undecided", _undecided(gaps, ours, tolerance))
+
+
+def _undecided(gaps: Sequence[float | Fraction], ours: Summary, tolerance: float) -> str:
+    """Why an interval decides no order: it holds both, or ends within the tolerance, though all pairs may agree."""
+    if ours.low < -tolerance - EPSILON and ours.high > tolerance + EPSILON:
+        return "the interval of differences reaches from one order to the other"
+    first = ours.high > tolerance + EPSILON
+    edge = f"the interval of differences {'begins' if first else 'ends'} within the tolerance of {tolerance:g}"
+    if all(gap > 0 for gap in gaps) or all(gap < 0 for gap in gaps):
+        return f"the {'first' if first else 'second'} is ahead in all {len(gaps)} pairs, but {edge}"
+    return edge

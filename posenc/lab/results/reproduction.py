@@ -59,6 +59,8 @@ class Reproduction:
     """Of an order of rates: the largest stable rate of the first and of the second, each the least over seeds."""
     steps: tuple[float, float] | None = None
     """Of an order of steps: the median steps of the first and of the second until each has solved the task."""
+    better: bool | None = None
+    """Of a number that differs: whether our runs are better than what was published."""
     unseen: float | None = None
     """Of error rates: what no error among so many test examples leaves possible, with 95 %."""
 

@@ -94,7 +94,7 @@ def go_on(run: str, scheme: str | None, prompt: str | None, many: int, temperatu
     task, model = resolved.task, restored(resolved, folder, line.id)
     _check_writer(run, resolved, model)
     read = _first_row(task) if prompt is None else _read(task, prompt)
-    room = -(-(len(read) + many) // ROOM) * ROOM
+    room = _room(task, model, line.label, read, many)
     context, is_prompt = _inputs(task, read, room, len(read) + many)
     places, end = positions_key(line.knobs.seed, "evaluation", 0), _end(task)
     if temperature:
@@ -108,6 +108,32 @@ def go_on(run: str, scheme: str | None, prompt: str | None, many: int, temperatu
     passage = lambda text: Passage(text, _loss(model, task, read, text, room, places))  # noqa: E731
     truth = _truth(task, read, many)
     return Writing(line, task, read, passage(tokens), passage(truth) if truth else None)
+
+
+def _room(task: Task, model: Any, label: str, prompt: list[int], many: int) -> int:
+    """The tokens of a text with room for a prompt and what is written: a multiple of `ROOM`, or as many as there are
+    where the model serves no more. Raises `ValueError` for more tokens than it serves."""
+
+    def refused(length: int) -> str:
+        try:
+            jax.eval_shape(lambda: model(_inputs(task, prompt, length, length)[0], jax.random.key(0)))
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    total = len(prompt) + many
+    if not refused(room := -(-total // ROOM) * ROOM):
+        return room
+    if not (why := refused(total)):
+        return total
+    if alone := refused(len(prompt) + 1):
+        raise ValueError(f"{label!r} serves no token after a prompt of {len(prompt)}: {alone}")
+    served, beyond = len(prompt) + 1, total
+    while beyond - served > 1:
+        middle = (served + beyond) // 2
+        served, beyond = (served, middle) if refused(middle) else (middle, beyond)
+    most = served - len(prompt)
+    raise ValueError(f"--tokens is {many}; after a prompt of {len(prompt)} give --tokens at most {most}, since {why}")
 
 
 def _check_numbers(many: int, temperature: float, key: int) -> None:

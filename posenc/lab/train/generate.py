@@ -106,8 +106,10 @@ def _best(logits: Float[Array, "B new C"]) -> Int[Array, "B new"]:
 
 
 def _draw(dice: Dice, logits: Float[Array, "B new C"], t: Int[Array, ""] | int) -> Int[Array, "B new"]:
-    """A class drawn at each place, by the key of place t."""
-    hot = logits.astype(jnp.float32) / dice.temperature
+    """A class drawn at each place, by the key of place t. The likeliest is at 0, so that no temperature makes it
+    infinite or NaN."""
+    below = logits.astype(jnp.float32) - logits.astype(jnp.float32).max(-1, keepdims=True)
+    hot = below / jnp.maximum(dice.temperature, jnp.finfo(jnp.float32).tiny)
     classes = jax.random.categorical(jax.random.fold_in(dice.key, t), hot)
     return jnp.where(jnp.isnan(logits).any(-1), -1, classes).astype(jnp.int32)
 
