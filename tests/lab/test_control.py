@@ -9,6 +9,7 @@ from scipy import stats as scipy_stats
 
 from posenc.lab.results import control
 from posenc.lab.results.control import against
+from posenc.lab.results.statistics import compare, wilson
 from tests.lab import made
 
 TASKS = ("copy", "parity", "reverse", "sort", "count")
@@ -101,7 +102,15 @@ def test_a_scheme_at_the_highest_floor_scores_nothing():
     flat = suite({"rope": lambda t, s: HIGHEST, "alibi": lambda t, s: 1.0})
     one, other = against(flat, "rope")
     assert one.middle == pytest.approx(0) and other.middle == pytest.approx(1)
-    assert other.improvement == 1 and other.improvement_interval == (1, 1)
+    assert other.improvement == 1 and other.improvement_interval == pytest.approx((0.6097, 1.0), abs=1e-4)
+
+
+def test_the_interval_of_a_probability_is_that_of_two_schemes():
+    """Whichever way it is asked: by Wilson, with the runs of a task as n."""
+    found = suite({"rope": lambda t, s: 0.9 - s / 100, "alibi": lambda t, s: 0.5 + s / 100}, tasks=["copy"])
+    (pair,), (_, beside) = compare(found, "rope", "alibi"), against(found, "alibi")
+    assert (pair.better, pair.interval) == (beside.improvement, beside.improvement_interval)
+    assert pair.interval[0] == pytest.approx(0.6097, abs=1e-4)
 
 
 def test_a_scheme_below_the_highest_floor_scores_nothing_and_not_less():
@@ -138,11 +147,13 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence():
 def test_the_bootstrap_covers_what_it_can(runs, least, monkeypatch):
     """Of the mean over five tasks of P(a > b), which for normals one apart is known; few runs cover less than 95 %."""
     monkeypatch.setattr(control, "DRAWS", 300)
-    truth, rng, inside = scipy_stats.norm.cdf(1 / math.sqrt(2)), np.random.default_rng(0), 0
+    truth, rng, inside = scipy_stats.norm.cdf(1 / math.sqrt(2)), np.random.default_rng(0), {"bootstrap": 0, "Wilson": 0}
     for turn in range(200):
         first = {task: rng.normal(1, 1, runs) for task in TASKS}
         second = {task: rng.normal(0, 1, runs) for task in TASKS}
         better = lambda a, b: np.mean([*map(control._better, a, b)], axis=0)  # noqa: E731
         low, high = control.bootstrap(better, first, second, seed=turn)
-        inside += low <= truth <= high
-    assert least < inside / 200 < 0.985
+        inside["bootstrap"] += low <= truth <= high
+        low, high = wilson(control.improvement(first, second), runs)
+        inside["Wilson"] += low <= truth <= high
+    assert least < inside["bootstrap"] / 200 < 0.985 and inside["Wilson"] / 200 >= 0.95

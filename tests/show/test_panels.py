@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posenc.lab.figures import panel_captions, style
+from posenc.lab.figures import panel_captions, profile, style
 from posenc.lab.figures.across import across, by_merit, panels
 from posenc.lab.figures.figures import length
 from posenc.lab.figures.panels import TRAINED, Panel, doubling, ranged, spaced
+from posenc.lab.figures.unusual import unusual
+from posenc.lab.report import sections
 from posenc.lab.results.floors import mean_floors
 from posenc.lab.store.schema import TaskRecord
 from tests.lab import made
@@ -36,9 +38,10 @@ def test_a_caption_says_all_that_is_drawn():
         "Thick lines are medians of runs, thin lines single runs; dotted lines are floors: guess (a uniform guess),"
         " constant (the answer most frequent over all rows), position (position alone)."
     )
-    assert trials == "Trials: 6 done, 0 diverged, 0 failed."
+    assert trials == "Settings other than the default: steps=10. Trials: 6 done, 0 diverged, 0 failed."
     assert rest == (
-        "Token accuracy is teacher-forced: each token is predicted from the true tokens before it."
+        "Learning rate: 0.001."
+        " Token accuracy is teacher-forced: each token is predicted from the true tokens before it."
         " All runs of a task share one test set per size, and seeds one schedule of the sizes trained on, so spreads"
         " leave out the sampling error of both."
     )
@@ -115,7 +118,7 @@ def test_a_figure_that_anyone_drew_is_told_by_its_axes():
     axes.set(xlabel="depth", ylabel="loss", title="deeper")
     said = panel_captions.foreign(figure, results()).splitlines()
     assert said[:2] == ["deeper: loss (up) against depth (along).", "n = 3 runs of each scheme."]
-    assert said[2] == "Trials: 6 done, 0 diverged, 0 failed." and not any("lines" in line for line in said)
+    assert said[2].endswith("Trials: 6 done, 0 diverged, 0 failed.") and not any("lines" in line for line in said)
 
 
 def test_floors_are_means_over_those_sizes_at_which_all_are_known():
@@ -222,3 +225,20 @@ def test_eleven_lines_have_a_hue_each_where_a_panel_may_have_as_many():
     (axes,) = many.axes
     hues = {line.get_color() for line in axes.get_lines() if line.get_label() in points}
     assert len(hues) == 11 and len(panels(results(), [replace(SHOWN, points=points)]).figure.axes) == 11
+
+
+def test_captions_name_every_setting_that_is_not_the_default_and_the_rate():
+    """Of those that differ among lines, the labels say it."""
+    run = {"model": "decoder", "depth": 2, "heads": 4, "stem": "conv(k=2)", "batch": 32, "hidden": 256, "longest": 64}
+    trials = made.rope()["trials"]
+    records = [made.record("rope", "rotary", "copy", trials, **run, norm=norm) for norm in ("pre", "post")]
+    for n, record in enumerate(records):
+        more = [{"id": made.trial_id(n, t["id"]), "knobs": {**t["knobs"], "clip": 0.5}} for t in trials]
+        record["trials"] = [{**t, **own, "steps": 2000} for t, own in zip(trials, more, strict=True)]
+    found = made.results("made", records)
+    said = "Settings other than the default: batch=32, stem=conv(k=2), clip=0.5."
+    assert unusual(found) == [said]
+    two = made.results("two", [made.rope(), made.rope(label="t5", drop=0.2)])
+    for caption in (across(found, SHOWN).caption, profile.profile(two).caption):
+        assert "Learning rate: 0.001." in caption and len(caption.splitlines()) <= 5
+    assert said in across(found, SHOWN).caption and said in sections.question(found, None).body

@@ -195,8 +195,10 @@ def ranked(beside: tuple[Against, ...]) -> str:
     if any(row.middle_interval is None for row in beside):
         lines.append("Brackets need 6 seeds of every task; run more.")
     else:
-        what = "of the interquartile mean and of the mean probability over tasks"
-        lines.append(f"Brackets: 95% percentile bootstrap over runs, stratified by task, {what}.")
+        lines.append(
+            "Brackets: of a probability 95% Wilson, of as many runs as a task has; of the interquartile mean 95%"
+            " percentile bootstrap over runs, stratified by task."
+        )
     return "\n".join(lines)
 
 

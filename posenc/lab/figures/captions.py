@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from posenc.lab.figures.style import plain
+from posenc.lab.figures.unusual import unusual
 from posenc.lab.metrics import GAIN, NATS
 from posenc.lab.models.kinds import MODELS
 from posenc.lab.results.learned import at_floor
@@ -205,12 +206,16 @@ def unlearned(results: Results, table_cells: tuple[TableCell, ...]) -> list[str]
 
 
 def models(results: Results, table_cells: tuple[TableCell, ...]) -> list[str]:
-    """The models trained; and what ALiBi's symmetric penalty finds in an encoder, if it was trained there."""
+    """The models trained, and their settings that are not the default.
+
+    Where ALiBi was trained in an encoder, also what its symmetric penalty finds there.
+    """
     parts = ("model", "depth", "width", "heads")
     runs = [record.run for record in results.records if all(part in record.run for part in parts)]
     named = dict.fromkeys(_model(run) for run in runs)
     shown = [f"{plain(m)} of {d} layer{'s' * (d != 1)}, width {w}{heads}" for m, d, w, heads in named]
     lines = [f"Model{'s' * (len(shown) > 1)}: {'; '.join(shown)}."] if shown else []
+    lines += unusual(results)
     if {run["model"] for run in runs} == {"encoder"} and any(c.scheme == "alibi" for c in table_cells):
         lines.append(
             "ALiBi's penalty grows with the distance |i - j|: by it alone a head of an encoder looks most at the"
@@ -236,6 +241,14 @@ def rates(table_cells: tuple[TableCell, ...], words: Words | None = None) -> lis
         f"Of the learning rates {tried_text}, each scheme's was, per task, {'; '.join(rate_choice_notes(table_cells))}."
     )
     return [sentence, *exceptions(table_cells), *ties(table_cells), *rate_gaps(table_cells, words)]
+
+
+def one_rate(table_cells: tuple[TableCell, ...]) -> list[str]:
+    """The learning rate, where each scheme was trained at one alone."""
+    tried = sorted({rate for c in table_cells for rate in c.rates})
+    if not tried or any(len(c.rates) > 1 for c in table_cells):
+        return []
+    return [f"Learning rate{'s' * (len(tried) > 1)}: {' or '.join(f'{rate:g}' for rate in tried)}."]
 
 
 def shared(results: Results) -> str:

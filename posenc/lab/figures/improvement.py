@@ -71,8 +71,8 @@ def _caption_lines(rows: Sequence[Against], control: str) -> list[str]:
     runs = f"{len(tasks)} tasks" if len(tasks) > 1 else style.plain(tasks[0])
     head = f"Each scheme beside {style.plain(control)}, the control, over {runs}, at least {n} runs of each"
     if all(row.middle_interval for row in rows):
-        bars = "Bars: 95% percentile bootstrap over runs, stratified by task: left of the interquartile mean, right of"
-        bars += " the mean probability over tasks."
+        bars = "Bars: left 95% percentile bootstrap over runs, stratified by task, of the interquartile mean; right 95%"
+        bars += " Wilson of the mean probability over tasks, of as many runs as a task has."
     else:
         bars = f"No bars, since they need {LEAST} runs of each task."
     return [f"{head}. {SCORES}.", f"{bars} {tested(rows, control)}"]

@@ -14,6 +14,7 @@ from posenc.lab.figures.captions import (
     forced,
     models,
     numbers,
+    one_rate,
     rate_gaps,
     rates,
     shared,
@@ -126,7 +127,7 @@ def ending(results: Results, *, every_rate: bool = False) -> list[str]:
     """The models and trials, and how rates were chosen; then how tokens are counted, and the shared test set."""
     table_cells = cells(results)
     each = ["Every learning rate tried is drawn; none was chosen.", *rate_gaps(table_cells, results.words)]
-    rates_text = " ".join(each if every_rate else rates(table_cells, results.words))
+    rates_text = " ".join(each if every_rate else rates(table_cells, results.words) or one_rate(table_cells))
     return [
         " ".join([*models(results, table_cells), counts(table_cells, results.unreadable)]),
         " ".join(filter(None, [rates_text, *forced(table_cells), shared(results)])),

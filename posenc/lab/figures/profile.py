@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
-from posenc.lab.figures.captions import counts, listed, rates
+from posenc.lab.figures.captions import counts, listed, one_rate, rates
 from posenc.lab.figures.panels import Drawing, places, shape
+from posenc.lab.figures.unusual import unusual
 from posenc.lab.results.control import left_out
 from posenc.lab.results.profiles import TAUS, Profile, profiles
 from posenc.lab.results.results import Results
@@ -45,7 +46,8 @@ def profile(results: Results) -> Drawing:
 def explained(figure: Figure, lines: Sequence[str], results: Results, tasks: Sequence[str]) -> Drawing:
     """A figure over many tasks: its own lines of the caption, then the tasks, the trials and the rates."""
     table_cells = cells(results)
-    ends = [*over(results, tasks), counts(table_cells, results.unreadable), *rates(table_cells)]
+    trained = " ".join([*unusual(results), counts(table_cells, results.unreadable), *one_rate(table_cells)])
+    ends = [*over(results, tasks), trained, *rates(table_cells)]
     return Drawing(figure, "\n".join([*lines, *ends]))
 
 

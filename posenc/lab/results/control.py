@@ -28,7 +28,7 @@ from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results, grouped
 from posenc.lab.results.sizes import other_places
 from posenc.lab.results.sizes import shared as shared_sizes
-from posenc.lab.results.statistics import DRAWS, LEAST, LEVEL, TableCell, cells
+from posenc.lab.results.statistics import DRAWS, LEAST, LEVEL, TableCell, cells, wilson
 from posenc.lab.store.schema import TaskRecord
 from posenc.language.echo import echoed, plural, shorten
 
@@ -54,6 +54,7 @@ class Against:
     improvement: float
     """The probability that a run of the scheme beats one of the control, the mean over tasks; ties are half."""
     improvement_interval: tuple[float, float] | None
+    """The 95 % Wilson score interval, as `compare` of two schemes has it, of as many runs as a task has at least."""
     rank: float
     """The mean over tasks of the scheme's place among all schemes, 1 the best."""
     p: float | None
@@ -242,15 +243,16 @@ def _beside(
     scheme: str, by_scheme: Mapping[str, Runs], control: str, rank: float, p: float | None, tasks: tuple[str, ...]
 ) -> Against:
     ours, theirs = by_scheme[scheme], by_scheme[control]
-    same = scheme == control
+    same, n = scheme == control, min(len(scores) for runs in (ours, theirs) for scores in runs.values())
+    better = 0.5 if same else improvement(ours, theirs)
     return Against(
         scheme,
         tasks,
-        min(len(scores) for scores in ours.values()),
+        n,
         interquartile_mean(ours),
         bootstrap(lambda samples: _middle(np.sort(np.concatenate(samples, 1), 1)), ours),
-        0.5 if same else improvement(ours, theirs),
-        None if same else bootstrap(lambda a, b: np.mean([*map(_better, a, b)], axis=0), ours, theirs),
+        better,
+        wilson(better, n) if n >= LEAST and not same else None,
         float(rank),
         p,
     )

@@ -160,7 +160,7 @@ class Results:
 
         rest = tuple(u for u in self.unfinished if meets(u, u))
         records, tuning = _kept(self.records, meets), _kept(self.tuning, meets)
-        return replace(self, records=records, unfinished=rest, varied=self._varying, tuning=tuning)
+        return replace(self, records=records, unfinished=rest, varied=self.varying, tuning=tuning)
 
     def shown(self, metric: str | Mapping[str, str] | None = None) -> Results:
         """These results by the metric that every table, figure and comparison shows: that requested, for all tasks or
@@ -235,7 +235,7 @@ class Results:
     def label(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> str:
         """The scheme of a trial, with the settings in which it differs from others of that scheme on that task."""
         facts = _settings(record, trial)
-        varied = [f"{k}={facts[k]}" for k in self._varying if k in facts]
+        varied = [f"{k}={facts[k]}" for k in self.varying if k in facts]
         return f"{record.label} ({', '.join(varied)})" if varied else record.label
 
     @property
@@ -277,7 +277,8 @@ class Results:
         return {"task": (_task(record),), "scheme": schemes, "family": (record.family,), **knobs}
 
     @cached_property
-    def _varying(self) -> tuple[str, ...]:
+    def varying(self) -> tuple[str, ...]:
+        """The settings that are part of labels."""
         if self.varied is not None:
             return self.varied
         seen: dict[tuple, set] = {}
@@ -351,7 +352,7 @@ def _by(record: GroupRecord, metric: str) -> GroupRecord:
 def _settings(record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, Any]:
     knobs = {k: value for k in _KNOBS if (value := getattr(trial.knobs, k)) is not None}
     run = {k: v for k, v in record.run.items() if k not in _FREE}
-    run |= {"model": _shortest(run["model"])} if "model" in run else {}
+    run |= {"model": shortest_model(run["model"])} if "model" in run else {}
     parts = {f"revision of {part}": n for part, n in run.pop("revisions", {}).items()}  # which there are, others say
     parts |= {
         f"file of {part.removeprefix('file ')}": str(digest)[:8] for part, digest in run.pop("sources", {}).items()
@@ -364,7 +365,7 @@ def _task(record: GroupRecord | PlannedTrial) -> str:
 
 
 @cache
-def _shortest(model: str) -> str:
+def shortest_model(model: str) -> str:
     """A model's text without its defaults; one that is not installed here keeps what was written of it."""
     if model.partition("(")[0] not in kinds.MODELS.names():
         return model

@@ -362,14 +362,14 @@ def _compared(
     gaps = [ours - theirs for _, ours, theirs in pairs]
     ahead = [merit(a.metric, gap) for gap in gaps]
     better = (sum(gap > 0 for gap in ahead) + 0.5 * sum(gap == 0 for gap in ahead)) / len(gaps)
-    interval = _wilson(better, len(gaps)) if len(gaps) >= LEAST else None
+    interval = wilson(better, len(gaps)) if len(gaps) >= LEAST else None
     p = wilcoxon(gaps) if len(gaps) >= LEAST else None
     rounded = tuple((seed, float(ours), float(theirs)) for seed, ours, theirs in pairs)
     head = (a.task, a.scheme, b.scheme, where, rounded)
     return Comparison(*head, better, interval, summary(gaps), p, over, _by_rate(a, b, over))
 
 
-def _wilson(share: float, n: int) -> tuple[float, float]:
+def wilson(share: float, n: int) -> tuple[float, float]:
     """The 95 % score interval of a share; unlike a bootstrap it has a width where all pairs agree."""
     z = 1.959963984540054
     middle, spread = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
