@@ -75,7 +75,15 @@ def test_commands_are_understood(page, folder, monkeypatch, capfd):
 
     def rehearse(experiment, *_):
         plans.append([resolve(run) for run in experiment.runs])
-        return {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
+        return {
+            "trials": 1,
+            "done": 0,
+            "programs": 3,
+            "operations": 1e12,
+            "seconds": 9.0,
+            "device": "cpu",
+            "memory": 1.0,
+        }
 
     monkeypatch.setattr("posenc.lab.run.sweep.rehearse", rehearse)
     monkeypatch.setattr("posenc.lab.run.plan.examined", unexamined)

@@ -40,7 +40,15 @@ def planned(monkeypatch):
 
     def rehearse(experiment, folder, runs=None):
         found.extend((label(run), resolve(run).task.name) for run in experiment.runs)
-        return {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
+        return {
+            "trials": 1,
+            "done": 0,
+            "programs": 3,
+            "operations": 1e12,
+            "seconds": 9.0,
+            "device": "cpu",
+            "memory": 1.0,
+        }
 
     monkeypatch.setattr("posenc.lab.run.sweep.rehearse", rehearse)
     monkeypatch.setattr("posenc.lab.run.plan.examined", unexamined)

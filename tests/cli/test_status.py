@@ -69,8 +69,13 @@ def test_the_last_report_of_the_group_and_the_job_of_the_claim_are_shown(folder,
     found = row(folder).running
     assert (found.step, found.steps, found.rate, found.left, found.saved) == (300, 1000, 20.0, 35.0, 200)
     said = posenc("status", "mine").out
-    expected = "far:7, job 1234_5, step 300 of 1000, loss 0.25, 20 steps/s, about 35 s left, step 200 saved 2 min 0"
+    expected = (
+        "far:7, job 1234_5, step 300 of 1000, loss 0.25, 20 steps/s, about 35 s of steps left, step 200 saved 2 min 0"
+    )
     assert expected in said and "beat 0 s ago" in said
+    events(folder, step(1000, loss=0.25))
+    said = posenc("status", "mine").out
+    assert "step 1000 of 1000" in said and "evaluating" in said and " left" not in said
 
 
 def test_a_group_that_was_stopped_says_where_it_goes_on(folder, posenc):

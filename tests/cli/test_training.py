@@ -14,7 +14,7 @@ from posenc.lab.store.disk import DiskError
 from tests.lab import made
 from tests.lab.made import unexamined
 
-TIMED = {"seconds": 125.0, "device": "cpu x2"}
+TIMED = {"seconds": 125.0, "device": "cpu x2", "memory": 1.5 * 2**30}
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_dry_run_says_how_much_and_writes_nothing(posenc, swept, left):
     assert said.code == 0 and not swept and left() == []
     assert said.out == (
         "3 trials in 9 programs, 2 done, 3.2e+15 floating-point operations, about 2 min 05 s by matrix products timed "
-        "just now on cpu x2; results would go to runs/rope-reverse_string.\n"
+        "just now on cpu x2, and about 1.5 GiB of memory at its peak; results would go to runs/rope-reverse_string.\n"
     )
 
 

@@ -115,6 +115,23 @@ def test_the_atlas_sorts_and_chooses_by_keyboard(opened):
     assert numbers and numbers == sorted(numbers, reverse=True)
 
 
+@pytest.mark.parametrize("by", ["row", "offset", ""])
+def test_the_picture_of_the_atlas_is_sorted_as_its_table(opened, by):
+    page = opened("atlas")
+    page.wait_for_selector("#atlas-chart svg")
+    for choice in ("row", "offset", by):
+        page.locator("select[name=sort]").select_option(choice)
+    page.wait_for_timeout(500)
+    rows = page.locator("#atlas-table tbody th").all_inner_texts()
+    labels = page.evaluate(
+        """() => [...document.querySelectorAll("#atlas-chart .role-axis-label text")].map((text) =>
+        [text.textContent, text.getBoundingClientRect().y])"""
+    )
+    shown = [text for text, _ in sorted(labels, key=lambda label: label[1])]
+    begins = {row[:12] for row in rows}
+    assert [text[:12] for text in shown if text[:12] in begins] == [row[:12] for row in rows]
+
+
 def test_the_atlas_shows_rows_by_their_names_and_the_address_keeps_what_was_chosen(opened):
     page = opened("atlas")
     rows = page.locator("#atlas-table tbody th")

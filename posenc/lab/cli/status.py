@@ -105,8 +105,10 @@ def at_work(row: Running) -> str:
         parts.append(f"loss {row.loss:.3g}")
     if row.rate is not None:
         parts.append(f"{row.rate:.3g} steps/s")
-    if row.left is not None:
-        parts.append(f"about {lasting(row.left)} left")
+    if row.step is not None and row.step == row.steps:
+        parts.append("evaluating")
+    elif row.left is not None:
+        parts.append(f"about {lasting(row.left)} of steps left")
     if row.age is not None:
         parts.append(f"step {row.saved} saved {lasting(row.age)} ago")
     return ", ".join([*parts, f"beat {lasting(row.beat)} ago"])

@@ -369,5 +369,6 @@ def _print_rehearsal(rehearsal: dict[str, Any], folder: Path) -> int:
     count += f", {rehearsal['done']} done"
     todo = f"{rehearsal['operations']:.1e} floating-point operations"
     timed = f"by matrix products timed just now on {rehearsal['device']}"
-    say(f"{count}, {todo}, about {lasting(rehearsal['seconds'])} {timed}; results would go to {folder}.")
+    peak = f"and about {rehearsal['memory'] / 2**30:.1f} GiB of memory at its peak"
+    say(f"{count}, {todo}, about {lasting(rehearsal['seconds'])} {timed}, {peak}; results would go to {folder}.")
     return 0

@@ -87,7 +87,7 @@ class Watch:
                 for label, trials in self.sizes.items()
             )
             seconds = running + each * waiting * self.finished_trials / done
-            return f"; about {lasting(seconds)} left" if self.sizes or waiting > 0 else ""
+            return f"; about {lasting(max(seconds, 1))} left" if self.sizes or waiting > 0 else ""
         for label in self.first:
             if training := self._steps_left(label, now):
                 duration = now - self.begun[label] + training

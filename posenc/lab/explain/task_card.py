@@ -194,8 +194,10 @@ def _sampled(task: Task, n: int) -> Any:
 def _example(task: Task, n: int, batch: Any) -> dict[str, Any]:
     """One row: the input, the target at each scored token, and the oracle's answer to the prompt."""
     row = int(np.argmax(batch.score.any(1)))
+    if task.continues:  # of a text that which has most symbols, since a row of dashes shows nothing
+        row = max(range(len(batch.tokens)), key=lambda n: len({*batch.tokens[n][batch.valid[n]].tolist()}))
     valid, score, tokens, targets = (a[row] for a in (batch.valid, batch.score, batch.tokens, batch.targets))
-    classes = task.layout not in (Layout.LM, Layout.SEQ2SEQ)
+    classes = task.layout not in (Layout.LM, Layout.SEQ2SEQ) and not task.continues
     empty = task.special("EMPTY") if "EMPTY" in task.layout.specials else None
     source = None if batch.source is None else batch.source[row][batch.source_valid[row]].tolist()
     prompt = tokens[batch.prompt[row]].tolist() if source is None else source

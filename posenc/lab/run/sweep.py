@@ -138,9 +138,15 @@ def rehearse(experiment: Experiment, folder: Path, runs: Sequence[ResolvedRun] |
         "programs": len(compiled),
         "operations": operations(todo, plan),
         "seconds": round(seconds(todo, plan, compiled)),
+        "memory": max((needs.peak(run, _longest(run, plan)) for run in runs), default=0.0),
         "device": device.named(),
         "lanes": str(lanes),
     }
+
+
+def _longest(resolved: ResolvedRun, plan: Plan) -> int:
+    """The largest size that a run trains on or is evaluated at."""
+    return max(*plans.evaluated(resolved, plan), resolved.run.trained_to)
 
 
 def _left(resolved: ResolvedRun, plan: Plan, rates: Mapping[str, float], finished: Collection[str]) -> tuple[int, int]:

@@ -89,7 +89,10 @@ def heat_map() -> dict[str, Any]:
         alt.X("probe:N", sort=None, title=None, axis=alt.Axis(orient=o, labelAngle=-60, domain=False, ticks=False))
         for o in ("top", "bottom")
     )
-    y = alt.Y("row:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False, labelLimit=150, minExtent=60))
+    by_place = alt.EncodingSortField(field="place", op="min")
+    y = alt.Y(
+        "row:N", sort=by_place, title=None, axis=alt.Axis(domain=False, ticks=False, labelLimit=150, minExtent=60)
+    )
     shade = alt.Color("above:Q", scale=alt.Scale(scheme="blues", domain=[0, 1]), legend=None)
     shown = ("row", "probe", "value", "L, 1.25 L, 2 L, 4 L", "holds to", "floor at 2 L", "rate", "runs", "lost")
     base = alt.Chart(alt.NamedData("cells")).encode(y=y)

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -37,11 +38,18 @@ def build(target: Path) -> int:
         pages, made = Path(folder) / "pages", Path(folder) / "site"
         written = write_pages(pages)
         render(pages, made, navigation(written))
+        lost = made / "404.html"
+        lost.write_text(from_here(lost.read_text(encoding="utf-8")), encoding="utf-8")
         (made / MARK).write_text(f"posenc {posenc.__version__}\n", encoding="utf-8")
         if target.exists():
             shutil.rmtree(target)
         shutil.copytree(made, target)
     return sum(1 for _ in target.rglob("*.html"))
+
+
+def from_here(page: str) -> str:
+    """A page of the top folder whose addresses begin there, and not at the root of a server or of a disk."""
+    return re.sub(r'(\b(?:href|src)=")/(?!/)', r"\1./", page).replace('"base": "/"', '"base": "."')
 
 
 def check_packages() -> None:

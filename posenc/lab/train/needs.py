@@ -19,10 +19,15 @@ from posenc.lab.models.interface import coordinate_inputs, inputs
 from posenc.lab.spec.run import Knobs
 from posenc.lab.tasks import Task
 from posenc.lab.train.device import memory
+from posenc.lab.train.evaluation import SCORES
 from posenc.lab.train.training import ResolvedRun, State, as_arrays, init, stages
 from posenc.naming import bind
 from posenc.numerics.sizes import gib
 
+COPIES = 3
+"""Arrays as large as the scores of a layer that are held at once, as seen on two cores."""
+PROCESS = 2**29
+"""Bytes of a process that has compiled a few programs."""
 ROWS = 256
 """Examples whose coordinates are looked at before anything trains."""
 
@@ -51,6 +56,23 @@ def check_memory(resolved: ResolvedRun, longest: int) -> None:
         hold(4 * rows * run.kind.pairs(run) * tokens**2, f"one layer's scores of {many}", "the size, batch or heads")
         logits = f"the logits of {many}, {task.classes} for each token,"
         hold(4 * rows * tokens * task.classes, logits, "the number of symbols, the size or batch")
+
+
+def peak(resolved: ResolvedRun, longest: int) -> float:
+    """Estimate the bytes that a group takes at its peak, in training or at the largest size evaluated; right within a
+    factor of two where it was tried."""
+    run, task = resolved.run, resolved.task
+    weights = run.depth * run.kind.weights(run) + run.width * (task.vocab + task.classes)
+
+    def held(tokens: int, rows: int, layers: int) -> float:
+        features = tokens * (8 * run.width + 2 * (run.hidden or run.width))
+        scores = COPIES * run.kind.pairs(run) * tokens**2
+        return 4 * rows * (layers * (features + scores) + tokens * task.classes)
+
+    far = task.tokens(longest)
+    rows = max(1, SCORES // max(run.kind.pairs(run) * far**2, far * task.classes, 1))
+    trained = held(task.tokens(run.length), run.batch, run.depth)
+    return PROCESS + 16 * weights + max(trained, held(far, rows, 1))
 
 
 def _check_draws(resolved: ResolvedRun, longest: int) -> None:

@@ -94,6 +94,7 @@
     const rows = ordered(chosen);
     const place = new Map(rows.map((row, at) => [row, at]));
     const column = new Map(probes.map((probe, at) => [probe, at]));
+    for (const line of chosen) line.place = place.get(line.row);  // by which the heat map sorts its rows
     chosen.sort((a, b) => place.get(a.row) - place.get(b.row) || column.get(a.probe) - column.get(b.probe));
     document.getElementById("atlas-count").textContent =
       `${rows.length} ${rows.length === 1 ? "row" : "rows"}, ${probes.length} probes, ${chosen.length} cells.`;
