@@ -55,7 +55,10 @@ def weights(scheme: Any, layer: Layer) -> np.ndarray:
         posenc.parse("nope") if kinds in ((Learned,), (Sinusoidal,)) else scheme
     )  # nothing of it is left in a layer
     table = None if T5 not in kinds else jnp.asarray(layer.table.T)
-    return np.asarray(_weights(scheme, options, layer.causal, layer.weights.shape[-1], q, k, table, layer.positions))
+    length, at = layer.weights.shape[-1], layer.positions
+    if normal_form(scheme).coordinates:
+        at = posenc.place(scheme, jax.random.key(0), {"index": np.arange(length), "length": length}, train=False)
+    return np.asarray(_weights(scheme, options, layer.causal, length, q, k, table, at))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))

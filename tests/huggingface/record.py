@@ -220,12 +220,15 @@ def compare(kind: str, name: str, config: dict[str, Any], text: str | None, fact
     return largest, store.Case(kind, name, config, spec(scheme), kept, _check_input(kind, config, seen, scheme))
 
 
-def judge(scheme: Any, found: list[Layer]) -> tuple[float, list[Layer]]:
-    """The largest difference of any layer, and the layers, each with the table of buckets that is its own."""
+def judge(scheme: Any, found: list[Layer], done: dict[Any, Any] | None = None) -> tuple[float, list[Layer]]:
+    """The largest difference of any layer, and the layers, each with the table of buckets that is its own.
+
+    `done` keeps the differences of layers that come again.
+    """
+    done = {} if done is None else done
     if not found:
         raise Differs("no attention of all tokens with all tokens was seen")
     worst, kept = 0.0, []
-    done: dict[Any, tuple[float, int]] = {}
     for n, layer in enumerate(found):
         here = layer_of(scheme, n)
         of_buckets = any(isinstance(s, T5) for s in parts(here.scheme))

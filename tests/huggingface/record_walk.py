@@ -36,7 +36,7 @@ def built(kind: str, config: dict[str, Any], facts: Facts) -> Any:
         return None
 
 
-def outcome(kind: str, config: dict[str, Any], facts: Facts) -> str | int:
+def outcome(kind: str, config: dict[str, Any], facts: Facts, done: dict[Any, Any]) -> str | int:
     """The scheme that a config is read as, compared with its model; else `walk.UNBUILT` or `walk.REFUSED`."""
     if (found := built(kind, config, facts)) is None:
         return walk.UNBUILT
@@ -44,7 +44,7 @@ def outcome(kind: str, config: dict[str, Any], facts: Facts) -> str | int:
         scheme = from_hf(config)
     except ValueError:
         return walk.REFUSED
-    if (worst := judge(scheme, found)[0]) > TOLERANCE:
+    if (worst := judge(scheme, found, done)[0]) > TOLERANCE:
         raise Differs(f"{kind} is read as {spec(scheme)!r}, and its weights differ by {worst:.2g}")
     return spec(scheme)
 
@@ -59,8 +59,8 @@ def main() -> None:
     torch.set_num_threads(1)
     found, sizes = {} if len(sys.argv) == 1 else walk.read(), walk.sizes()
     for kind in sys.argv[1:] or facts_of.types():
-        facts = facts_of.types()[kind]
-        found[kind] = [outcome(kind, config, facts) for _, config in walk.walk(sizes[kind], facts)]
+        facts, done = facts_of.types()[kind], {}
+        found[kind] = [outcome(kind, config, facts, done) for _, config in walk.walk(sizes[kind], facts)]
         print(kind, len(found[kind]), flush=True)
     walk.write(found, f"transformers {VERSION}, torch {torch.__version__.partition('+')[0]}")
 
