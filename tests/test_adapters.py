@@ -257,3 +257,22 @@ def test_the_three_modules_are_called_alike(name):
     first, *others = map(arguments, classes)
     assert len(first[0]) >= 7 and all(other == first for other in others)
     assert name == "empty" or len({inspect.getdoc(cls.__call__) for cls in classes}) == 1
+
+
+@pytest.mark.parametrize("sinks", [False, True])
+def test_linen_s_param_may_ask_for_a_shape_and_name_a_type(sinks, monkeypatch):
+    """As gemma makes it do for all of Linen, once it is imported."""
+    dims = posenc.Dims(width=16, heads=2, head=8, trained=16)
+    layer, x = posenc.linen.Attention("t5", dims, sinks=sinks), jnp.ones((1, 4, 16))
+    expected = layer.init(jax.random.key(0), x)
+    plain = linen.Module.param
+
+    def asking(self, name, init_fn, shape, dtype=None, **kwargs):
+        return plain(self, name, init_fn, shape, dtype, **kwargs)
+
+    monkeypatch.setattr(linen.Module, "param", asking)
+    jax.tree.map(np.testing.assert_array_equal, layer.init(jax.random.key(0), x), expected)
+    jax.tree.map(np.testing.assert_array_equal, layer.apply(expected, x), layer.apply(expected, x))
+    narrow = lambda self, name, init_fn, shape: plain(self, name, init_fn, shape, dtype=jnp.bfloat16)  # noqa: E731
+    monkeypatch.setattr(linen.Module, "param", narrow)
+    assert {a.dtype for a in jax.tree.leaves(layer.init(jax.random.key(0), x))} == {jnp.dtype(jnp.bfloat16)}

@@ -272,3 +272,37 @@ def test_the_largest_positions_are_those_that_draws_come_to_and_none_exceeds(tex
 def test_where_no_largest_position_is_known_none_is_said():
     for text in ("random_float(trained=4)", "augment", "index", "random_sorted(9, over='distances')"):
         assert coordinates(text).largest(given(6), True) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("rope_2d @ axes('time', 'row', 'col')", "'axes' have 3 for each token, and 'rope_2d' has 2 axes"),
+        ("rope @ axes('row', 'col')", "'axes' have 2 for each token, and 'rope' has 1 axes"),
+        ("mrope @ offset(3)", "'offset' have 1 for each token, and 'mrope' has 3 axes"),
+        ("sinusoidal_2d @ augment", "'augment' have 1 for each token, and 'sinusoidal_2d' has 2 axes"),
+        ("(rope + rope_2d) @ axes('row', 'col')", "'axes' have 2 for each token, and 'rope' has 1 axes"),
+    ],
+)
+def test_coordinates_of_other_axes_than_the_scheme_s_are_refused_when_it_is_bound(text, why):
+    with pytest.raises(ValueError, match=f"Coordinates {why}; give it as many"):
+        posenc.bind(text, posenc.Dims(width=32, heads=2, head=16, trained=16))
+
+
+def test_one_axis_that_is_augmented_serves_a_scheme_of_one():
+    scheme = posenc.bind("sinusoidal @ augment(which=('digit',))", posenc.Dims(16, 2, 8, 16))
+    placed = posenc.place(scheme, KEY, given(6, digit=np.arange(6)), train=True)
+    assert placed.shape == (6,)
+    assert posenc.embed(scheme.scheme, None, jnp.ones((6, 16)), positions=placed).shape == (6, 16)
+
+
+@pytest.mark.parametrize("shape", [(16, 3), (16,), (1, 16), (2, 16)])
+@pytest.mark.parametrize(("text", "right"), [("rope_2d", r"\(16, 2\) or \(1, 16, 2\)"), ("mrope", r"\(16, 3\) or")])
+def test_the_shape_that_is_asked_for_is_one_that_is_taken(text, right, shape):
+    scheme = posenc.bind(text, posenc.Dims(16, 2, 8, 16))
+    q = jnp.ones((1, 16, 2, 8))
+    axes = int(right[6])
+    if shape != (16, axes):
+        with pytest.raises(ValueError, match=rf"has the shape .*; it is {right}"):
+            posenc.attend(scheme, None, q, q, q, positions=np.zeros(shape, int))
+    assert posenc.attend(scheme, None, q, q, q, positions=np.zeros((16, axes), int)).shape == q.shape

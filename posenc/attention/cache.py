@@ -142,7 +142,7 @@ export.register_pytree_node_serialization(
     serialized_name="posenc.Written",
     serialize_auxdata=lambda written: json.dumps(dataclasses.astuple(written)).encode(),
     deserialize_auxdata=lambda data: Written(*json.loads(data)),
-    from_children=lambda written, _: written,
+    from_children=lambda aux_data, children: aux_data,
 )
 
 AXES = cast(Any, Cache)(0, 0, 0, 0, 0, 0, document=0, began=0, length=None, index=None, written=None)

@@ -70,7 +70,11 @@ def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, 
         )
     tail = (length,) if axes == 1 else (length, axes)
     if a.shape not in (tail, (*lead, *tail)):
-        each = "a number for each token" if axes == 1 else f"{axes} numbers for each token, since this scheme has axes"
+        each = (
+            "a number for each token"
+            if axes == 1
+            else f"{axes} numbers for each token, since this scheme has {axes} axes"
+        )
         shapes = " or ".join(str(shape) for shape in dict.fromkeys((tail, (*lead, *tail))))
         raise ValueError(f"{name} has the shape {a.shape}; it is {shapes}, {each}.")
     a = exact(name, a)

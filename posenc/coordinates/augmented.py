@@ -61,7 +61,7 @@ class Augment(Coordinates, name="augment"):
         p, apart = self.centered(p, (jnp.arange(p.shape[0]) < length)[:, None])
         if train:
             p = self.moved(p, apart, *self.draw(key, *p.shape))
-        return p if self.axes > 1 else p[:, 0]
+        return p if len(self.which) > 1 else p[:, 0]
 
     def centered(self, p: Float[Array, "L n"], real: Array) -> tuple[Float[Array, "L n"], Float[Array, "1 n"]]:
         """Positions before any draw, and how far neighbours are apart on each axis."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, cast, dataclass_transform
 
 import jax
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num, PRNGKeyArray, PyTree
 
-from posenc.core.scheme import Dims
+from posenc.core.scheme import Dims, Scheme
 from posenc.language.registry import Registry, convert
 from posenc.numerics.sizes import FAR
 from posenc.numerics.token_numbers import concrete, exact
@@ -50,6 +50,15 @@ class Coordinates:
     def bind(self, dims: Dims) -> Coordinates:
         """The same with its open settings filled from a model's sizes."""
         return self
+
+    def check_axes(self, schemes: Sequence[Scheme]) -> None:
+        """Refuse a scheme whose positions have another number of axes than these coordinates."""
+        if odd := [s for s in schemes if self.axes not in (None, s.axes)]:
+            name = getattr(odd[0], "name", type(odd[0]).__name__)
+            raise ValueError(
+                f"Coordinates {self.name!r} have {self.axes} for each token, and {name!r} has {odd[0].axes} axes; give"
+                " it as many, such as @ axes('row', 'col') for two."
+            )
 
     def __call__(self, key: PRNGKeyArray, inputs: Given, train: bool) -> PyTree[Num[Array, "*batch L"]]:
         """The position of each token, or a `ValueError` where `inputs` do not serve; `posenc.place` checked its index

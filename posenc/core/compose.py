@@ -94,18 +94,17 @@ class Chain(Scheme, name=None):
         return tuple(info for info, _ in pairs), tuple(new for _, new in pairs)
 
     def query(self, p: Any, q, info):
-        passed = []
-        for n, s in enumerate(self.parts):
-            q, part_info = s.query(p[n], q, info[n])
-            passed.append(part_info)
-        return q, tuple(passed)
+        return self._through("query", p, q, info)
 
     def key(self, p: Any, k, info):
+        return self._through("key", p, k, info)
+
+    def _through(self, hook: str, p: Any, a, info):
         passed = []
         for n, s in enumerate(self.parts):
-            k, part_info = s.key(p[n], k, info[n])
+            a, part_info = getattr(s, hook)(p[n], a, info[n])
             passed.append(part_info)
-        return k, tuple(passed)
+        return a, tuple(passed)
 
     def value(self, p: Any, v, info):
         for n, s in enumerate(self.parts):
@@ -203,9 +202,8 @@ class Composed(_Sum):
             object.__setattr__(self, "coordinates", ())
         elif sum(draw.parts for draw in self.coordinates) != len(parts(self.scheme)):
             raise ValueError(f"{self.coordinates!r} does not fit a sum of {len(parts(self.scheme))} schemes.")
-        keys = self.window
-        check_keys(keys)
-        Window(None if keys is None else keys - 1, 0, self.sinks)  # refuses sinks that it cannot have
+        check_keys(self.window)
+        Window(None if self.window is None else self.window - 1, 0, self.sinks)  # refuses sinks that it cannot have
 
     def __getattr__(self, name: str) -> Any:
         if name in DECLARED:
@@ -230,13 +228,8 @@ class Composed(_Sum):
         return tuple(draws)
 
     def bind(self, dims):
-        for coordinates, schemes in self.draws:
-            given = getattr(coordinates, "axes", None)
-            if odd := [s for s in schemes if given not in (None, s.axes)]:
-                raise ValueError(
-                    f"Coordinates {coordinates.name!r} have {given} for each token, and {_name(odd[0])!r} has"
-                    f" {odd[0].axes} axes; give it as many, such as @ axes('row', 'col') for two."
-                )
+        for coordinates, schemes in (draw for draw in self.draws if draw[0] is not None):
+            coordinates.check_axes(schemes)
         filled = tuple(Draw(d.coordinates and d.coordinates.bind(dims), d.parts) for d in self.coordinates)
         return Composed(self.scheme.bind(dims), filled, self.window, self.sinks)
 

@@ -43,7 +43,7 @@ def _wrong(hook: str, args: tuple[Any, ...], made: Any) -> str | None:
         return _array(made, np.shape(args[1]))
     length = np.shape(args[2].index)[0] if hook == "locate" else np.shape(args[1])[0]
     if hook == "value_bias":
-        return _array(made, (length, args[2].width))
+        return _array(made, (length, None))
     count = 3 if hook == "pair" else 2
     if type(made) is not tuple or len(made) != count:
         return f"{_shown(made)}; it must return a tuple of {count}"

@@ -121,8 +121,6 @@ class Tile(NamedTuple):
     ki: Int[Array, " K"]
     head: Int[Array, ""]
     heads: int
-    width: int | None = None
-    """Features of a value, where values are at hand."""
 
     def gather(self, s: Float[Array, "Q K"]) -> Float[Array, "H Q K"]:
         """The same array of every head, for schemes that read `heads`."""

@@ -32,7 +32,6 @@ WRONG = {
     "info of one token": ("locate", lambda self, p, x, at, carry: (at.position[:1], carry)),
     "no carry": ("locate", lambda self, p, x, at, carry: at.position),
     "one row of values": ("value_bias", lambda self, p, a, tile: jnp.zeros((1, 8))),
-    "one feature of values": ("value_bias", lambda self, p, a, tile: jnp.zeros((a.shape[0], 1))),
 }
 
 
@@ -42,6 +41,13 @@ def test_what_would_broadcast_or_round_is_refused_by_hook_file_and_line(case, ke
     hook, run = WRONG[case]
     scheme, line = made(hook, run), run.__code__.co_firstlineno
     with pytest.raises(ValueError, match=rf"hook '{hook}' of 'Mine' \(test_hook_outputs.py, line {line}\) returns"):
+        posenc.attend(scheme, None, Q, K, V, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", ["dense", "rows", "tiled"])
+def test_what_is_added_to_values_has_their_features(kernel):
+    scheme = made("value_bias", lambda self, p, a, tile: jnp.zeros((a.shape[0], 1)), reads="distance")
+    with pytest.raises(ValueError, match="hook 'value_bias' of 'Mine' returns 1 features, and a value has 8"):
         posenc.attend(scheme, None, Q, K, V, kernel=kernel)
 
 

@@ -1,4 +1,4 @@
-"""Attention, input, caches and positions under `jax_numpy_dtype_promotion="strict"`: the same program, number by number."""
+"""Attention, input, caches and positions under strict promotion of types trace the same program as without it."""
 
 import jax
 import jax.numpy as jnp

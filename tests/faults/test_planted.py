@@ -148,7 +148,7 @@ FAULTS = {
         SCANS + "total", "jnp.where(begun, sums, sums + so_far.astype(sums.dtype)[None])", "sums", "fox", DECODE
     ),
     "angles are bfloat16 in a bfloat16 model": Fault(
-        ANGLES, "jnp.promote_types(x.dtype, jnp.float32)", "x.dtype",
+        ANGLES, "widened(x.dtype)", "x.dtype",
         "rope", "queries_and_keys_are_rounded_once"
     ),
     "positions are bfloat16 in a bfloat16 model": Fault(

@@ -17,7 +17,8 @@ from posenc.attention.kernels.band import band, is_banded, toeplitz
 from posenc.attention.kernels.dropout import kept
 from posenc.attention.kernels.form import Encoded, Form, capped, distance, head_axes, visible
 from posenc.core.compose import merge
-from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS, Tile
+from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS, Scheme, Tile
+from posenc.core.shapes import label
 from posenc.numerics.precision import widened
 from posenc.numerics.sizes import are_numbers
 
@@ -47,8 +48,18 @@ def mix(form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
 def square(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -> Float[Array, "H Q d"]:
     """The weighted values of whole rows, heads first; of these heads where the tokens are encoded for no others."""
     computed = steps(form, encoded, heads)
-    out = computed.mixed if computed.value_bias is None else computed.mixed + computed.value_bias
+    out = computed.mixed if computed.value_bias is None else plus(form.scheme, computed.mixed, computed.value_bias)
     return out.reshape(-1, *out.shape[2:]).astype(encoded.v.dtype)
+
+
+def plus(scheme: Scheme, mixed: Float[Array, "*rows d"], bias: Float[Array, "*rows d"]) -> Float[Array, "*rows d"]:
+    """The weighted values, and what the scheme adds to them."""
+    if mixed.shape[-1] != bias.shape[-1]:
+        raise ValueError(
+            f"The hook 'value_bias' of {label(scheme)} returns {bias.shape[-1]} features, and a value has"
+            f" {mixed.shape[-1]}; it must return as many."
+        )
+    return mixed + bias
 
 
 def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -> Steps:
@@ -67,9 +78,7 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     def weigh_head(own, head, sink, logits, score, query_info, key_info):
         p = merge(layer, own)
         index = encoded.query.index, encoded.key.index
-        tile = Tile(
-            query_info, key_info, apart, logits, weighting.scale, seen, *index, head, form.heads, encoded.v.shape[-1]
-        )
+        tile = Tile(query_info, key_info, apart, logits, weighting.scale, seen, *index, head, form.heads)
         s = capped(scheme.score(p, logits, tile) if score is None else score, weighting.cap)
         a = scheme.normalize(p, s, tile) if scheme.overrides("normalize") else _softmax_with(sink, s, seen)
         if weighting.dropout:

@@ -38,8 +38,6 @@ class Tiling:
     """Keys of a tile."""
     banded: bool
     """Whether all that `score` adds is a band."""
-    width: int
-    """Features of a value."""
 
     @property
     def scores(self) -> bool:

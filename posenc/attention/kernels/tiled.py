@@ -54,9 +54,7 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
     late = scale if q.dtype != exact else 1.0
     q = q if q.dtype != exact else q * scale
     rows, cols = (min(block, n) if are_numbers(n) else block for n in (queries, count))
-    tiling = Tiling(
-        scheme, form.window, form.weighting, late, heads, queries, count, rows, cols, banded, encoded.v.shape[-1]
-    )
+    tiling = Tiling(scheme, form.window, form.weighting, late, heads, queries, count, rows, cols, banded)
     w, start = None, encoded.query.index[0]
     if banded:
         past = (parts - 1) * count + layout.round_up(count, tiling.cols) - 1
@@ -110,7 +108,7 @@ def _rows(tiling: Tiling, a: Arrays, n: Array) -> tuple[Array, Array]:
         kept = tile.kept(e)
         mixed = dense.mixed(kept, heads_first(t.v), exact)
         if tiling.adds:
-            mixed = mixed + tile.value_bias(tile.read, kept)
+            mixed = dense.plus(tiling.scheme, mixed, tile.value_bias(tile.read, kept))
         return out * shrink[..., None] + mixed, new, total * shrink + e.sum(-1)
 
     out, top, total = layout.over_keys(tiling, a, n, step, first)
@@ -246,8 +244,7 @@ class _Tile:
         scale = tiling.weighting.scale
 
         def apply_hook(own, head, a, logits, query_info, key_info):
-            index = self.qi, self.ki
-            tile = Tile(query_info, key_info, apart, logits, scale, visible, *index, head, tiling.heads, tiling.width)
+            tile = Tile(query_info, key_info, apart, logits, scale, visible, self.qi, self.ki, head, tiling.heads)
             return hook(merge(t.layer, own), a, tile)
 
         heads = jnp.arange(tiling.heads).reshape(a.shape[:2])
