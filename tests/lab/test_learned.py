@@ -80,3 +80,12 @@ def test_the_best_below_a_floor_is_not_called_better():
     """Far below it, where a share is as far from the floor as one that is clear of it."""
     said = claims.better(made.results("a", pair(beyond=(0.15, 0.05), rows=10_000)), {})
     assert said.endswith("none (copy).")
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.2, True), (0.21, True), (0.15, True), (0.9, False)])
+def test_a_first_group_at_its_baseline_is_told(share, told):
+    """The best floor is 0.2; tuning trials tell it too."""
+    for role in ({}, {"role": "tuning"}):
+        trials = [made.trial("rope", "copy", s, {8: share, 16: share, 32: 0.1}, **role) for s in range(3)]
+        found = learned.nothing_learned(made.typed(made.record("rope", "rotary", "copy", trials)))
+        assert found == ((16, share, 0.2) if told else None)

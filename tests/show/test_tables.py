@@ -25,6 +25,7 @@ task  scheme  n  done  diverged  failed     lr  90% to  8*                16*   
 ────  ──────  ─  ────  ────────  ──────  ─────  ──────  ────────────────  ────────────────  ────────────────  {"─" * 16}
 copy  alibi   3     2         1       1  0.001      16  1.00 [0.10–1.00]  1.00 [0.10–1.00]  0.68 [0.10–0.69]  {ALIBI}
       rope    3     3         0       0  0.001      16  1.00 [1.00–1.00]  1.00 [1.00–1.00]  0.79 [0.78–0.80]  {ROPE}
+      floor                                             0.20              0.20              0.20              0.20
 
 Median of runs; token accuracy. Brackets: {SPREAD}. * sizes trained on. {HOLDS}
 Trials: 5 done, 1 diverged (each counted as a uniform guess), 1 failed (left out).
@@ -169,6 +170,7 @@ def test_rows_of_a_broken_text_are_those_of_their_schemes():
     assert second.splitlines()[2:] == [
         "alibi   0.59 [0.58–0.60]  0.49 [0.48–0.50]",
         f"rope    0.79 [0.78–0.80]  {ROPE}",
+        "floor   0.20              0.20",
     ]
 
 

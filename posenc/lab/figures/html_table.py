@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from posenc.lab.figures.captions import EXACT, FLOORS
 from posenc.lab.figures.floor_lines import NAMES
-from posenc.lab.figures.style import safe
-from posenc.lab.results.floors import floors
+from posenc.lab.figures.style import plain, safe
+from posenc.lab.results.floors import best_floor, floors
 from posenc.lab.results.results import Results
 
 
@@ -53,6 +53,18 @@ def _table(results: Results, block: TableBlock, head: Sequence[int], fixed: int,
         lines += _floor_rows(task_floors, sizes, len(head), names)
         bodies.append(f"<tbody>{title}{''.join(lines)}</tbody>")
     return wide(f"<table><thead><tr>{top}</tr></thead>{''.join(bodies)}</table>")
+
+
+def with_floors(results: Results, block: TableBlock, fixed: int) -> TableBlock:
+    """A block with the best floor of each task below its schemes, as a table in text has it."""
+    tasks, sizes = {plain(name): task for name, task in results.tasks().items()}, block.header[fixed:]
+    groups = []
+    for group in block.groups:
+        task = tasks.get(group[0][0])
+        at = [best_floor(task, [int(size.rstrip("*"))]) if task else None for size in sizes]
+        values = ["–" if floor is None else f"{floor[1]:.2f}" for floor in at]
+        groups.append([*group, [group[0][0], "floor", *[""] * (fixed - 2), *values]] if any(at) else group)
+    return TableBlock(block.header, groups)
 
 
 def wide(body: str) -> str:

@@ -28,7 +28,7 @@ from posenc.lab.figures.captions import (
 from posenc.lab.figures.escapes import latex, markdown
 from posenc.lab.figures.exports import harmless
 from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, parts, points
-from posenc.lab.figures.html_table import TableBlock, html_table
+from posenc.lab.figures.html_table import TableBlock, html_table, with_floors
 from posenc.lab.figures.style import plain
 from posenc.lab.metrics import GAIN, LOSSES, merit
 from posenc.lab.results.effective_memory import effective_memories
@@ -51,7 +51,7 @@ def table(results: Results, format: str = "text", columns: Columns = ALL) -> str
     """All results of a run as one text, or some of its sizes. The formats are text, csv, md, latex, html and
     json."""
     writers: dict[str, Callable[[tuple[TableCell, ...], list[str], Columns], str]] = {
-        **{"text": _text, "csv": _csv, "md": _markdown, "latex": partial(_latex, results)},
+        **{"text": partial(_text, results), "csv": _csv, "md": _markdown, "latex": partial(_latex, results)},
         **{"html": partial(html, results), "json": _json},
     }
     if format not in writers:
@@ -202,9 +202,9 @@ def _shown(s: Summary, n: int, brackets: bool, least: float | None) -> str:
     return f"{s.median:.2f}{above}{spread}" + (f" n={s.n}" if s.n != n else "")
 
 
-def _text(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
-    parts = []
-    for block in _blocks(table_cells, columns):
+def _text(results: Results, table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
+    parts, blocks = [], [with_floors(results, block, len(HEAD)) for block in _blocks(table_cells, columns)]
+    for block in blocks:
         widths = [max(map(len, column)) for column in zip(block.header, *block.rows, strict=True)]
         lines = [_aligned(block.header, widths), "  ".join("─" * w for w in widths)]
         for group in block.groups:
@@ -215,7 +215,7 @@ def _text(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns
         return "\n\n".join([*parts, "\n".join(notes)]) + "\n"
     if any(len(line) > width for part in parts for line in part.splitlines()):
         outcomes = _shows_outcomes(table_cells)
-        parts = [part for block in _blocks(table_cells, columns) for part in _narrow(block, width, outcomes)]
+        parts = [part for block in blocks for part in _narrow(block, width, outcomes)]
     return "\n\n".join([*parts, "\n".join(textwrap.fill(note, width, **_WORDS) for note in notes)]) + "\n"
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from posenc.lab.metrics import GAIN, LOSSES
 from posenc.lab.results.floors import best_floor
-from posenc.lab.results.statistics import TableCell, summary
-from posenc.lab.store.schema import TaskRecord
+from posenc.lab.results.results import Results
+from posenc.lab.results.statistics import TableCell, cells, summary
+from posenc.lab.store.schema import GroupRecord, TaskRecord
 
 SOLVED = 0.95
 """The least median accuracy at every size trained on of a scheme that solves them."""
@@ -84,3 +86,17 @@ def hindrance(compared: Collection[TableCell], falling: Collection[tuple[str, st
     if unsolved and fell:
         return "both"
     return "unsolved" if unsolved else "falling" if fell else ""
+
+
+def nothing_learned(record: GroupRecord) -> tuple[int, float, float] | None:
+    """The longest size trained on, the median there and the highest floor, where the trials of a record are at a floor
+    at every size trained on; None where they are not, or none was evaluated."""
+    reported = tuple(replace(trial, role=None) for trial in record.trials)
+    results = Results("group", (replace(record, trials=reported),))
+    (task,) = results.tasks().values()
+    measured = [(cell, n) for cell in cells(results) for n in cell.inside if cell.values[n]]
+    if not measured or not all(at_floor(task, [cell], [n]) for cell, n in measured):
+        return None
+    cell, n = max(measured, key=lambda pair: pair[1])
+    floor = best_floor(task, [n])
+    return None if floor is None else (n, summary(cell.values[n]).median, floor[1])

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from posenc.lab.results.learned import nothing_learned
 from posenc.lab.run import own, plan, tuning
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
 from posenc.lab.run.saving import Home, Point, Saver, clear
@@ -21,7 +22,7 @@ from posenc.lab.run.team import DONE, FAILED, PAUSES, Signals, Stopped, failure,
 from posenc.lab.run.trainer import Assigned, Taken, Trained, Trainer
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
-from posenc.lab.store.schema import PlannedTrial
+from posenc.lab.store.schema import GroupRecord, PlannedTrial
 from posenc.lab.train import training
 from posenc.lab.train.compiling import count_compilations
 from posenc.lab.train.lanes import Arrangement, arrangement
@@ -204,6 +205,19 @@ def _wait(seconds: float, check: Callable[[], None]) -> None:
         time.sleep(min(left, 0.5))
 
 
+def first_advice(record: GroupRecord) -> str:
+    """Return what to try where the first group of a sweep learned nothing; empty where it did."""
+    with contextlib.suppress(Exception):  # advice must not cost a record, as of a metric of the user's own
+        if found := nothing_learned(record):
+            size, share, floor = found
+            return (
+                f"{record.label} · {record.task.label}: nothing was learned, {share:.2f} at size {size}, where the"
+                f" baseline is {floor:.2f}. Try more steps, a smaller length, another lr or a smaller task; the sweep"
+                " goes on."
+            )
+    return ""
+
+
 class Worker:
     """Runs groups in this process."""
 
@@ -221,7 +235,7 @@ class Worker:
         watch = self.reported = Reported(watch, self._log)
         self.folder, self.keep, self.watch, self.tally, self.check = folder, keep, watch, tally, check
         self.trainer = Trainer(arranged, keep, save_every, watch, check, self._log)
-        self.failed = 0
+        self.failed = self.recorded = 0
 
     def run(self, group: str, lines: list[PlannedTrial], resolved: Callable[[PlannedTrial], ResolvedRun]) -> bool:
         """One group: train, evaluate, record; False where another worker holds it.
@@ -279,6 +293,9 @@ class Worker:
     def _record(self, trained: Trained, saver: Saver) -> str:
         """Store what a group leaves; returns its outcome."""
         self._stored(partial(store.write_record, self.folder, trained.record), trained.end, saver)
+        self.recorded += 1
+        if self.recorded == 1 and (advice := first_advice(trained.record)):
+            self.watch.note(advice)
         for id, model in trained.models.items():  # after the record: a full disk must not cost results
             self._stored(partial(checkpoints.save_parameters, self.folder, id, model), trained.end, saver)
         saver.drop()
