@@ -175,7 +175,7 @@ def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
                 raise ValueError(f"{at} is typed twice; it takes one value.")
             values.setdefault(at, [])
             values[at] += [value] if equals else []
-        elif at and _is_full(options[at], values[at], arg, positionals_left=len(values[""]) < _positionals(cls)):
+        elif at and _is_full(options[at], values[at], arg, _lacks(cls, values[""], arg)):
             values[""].append(arg)
         else:
             values[at].append(arg)
@@ -198,6 +198,12 @@ def _positionals(cls: type, needed: bool = False) -> int:
     if needed:
         return sum(f.default is dataclasses.MISSING for f in fields)
     return sum(MANY if "tuple[" in str(hints[f.name]) else 1 for f in fields)
+
+
+def _lacks(cls: type, positional: Sequence[str], text: str) -> bool:
+    """Whether a command takes a text beside these positional arguments; one that it does not need, if it is a file."""
+    needs = len(positional) < _positionals(cls, needed=True)
+    return needs or (len(positional) < _positionals(cls) and (text.endswith((".py", ".toml")) or bool(positional)))
 
 
 def _is_full(hint: Any, texts: Sequence[str], text: str, positionals_left: bool) -> bool:
