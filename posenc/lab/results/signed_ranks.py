@@ -14,7 +14,7 @@ def wilcoxon(gaps: Sequence[float | Fraction]) -> float:
     """Return the two-sided p of the signed-rank test.
 
     Equal sizes share the mean of their ranks, and gaps of 0, which have no sign, are ranked and then left out (Pratt,
-    1959). SciPy takes the normal approximation where gaps tie, whose p of six equal gaps is below the least possible.
+    1959). SciPy takes the normal approximation where gaps tie and there are more than a dozen.
     """
     from scipy.stats import rankdata
 
