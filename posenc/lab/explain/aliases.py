@@ -13,6 +13,7 @@ that of its target where whole turns of the pairs that it uses meet. A trained m
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -94,7 +95,7 @@ def frequencies(text: str, width: int, length: int) -> Float[np.ndarray, " pairs
     """Those of a scheme in heads of so many features, trained on so many tokens. Raises `ValueError` for a scheme that
     does anything but turn queries and keys by fixed frequencies."""
     scheme = posenc.parse(text)
-    rotary_alone = isinstance(scheme, Scheme) and type(scheme).query is rotary.query
+    rotary_alone = isinstance(scheme, Scheme) and inspect.unwrap(type(scheme).query) is rotary.query
     if not rotary_alone or getattr(scheme, "frequencies", "fixed") != "fixed":
         raise ValueError(
             f"{text!r} has no aliases to compute: they are of one scheme that only turns queries and keys, by fixed"
