@@ -37,7 +37,7 @@ COLUMNS = (
     Ability("index\nbelow 8", "sites", INDEX, "decoder", "accuracy"),
     Ability("pointer", "sites", "pointer_back(reach=4)", "decoder", "accuracy"),
     Ability("last bit\nwritten", "flipflop", "flip_flop", "decoder", "last"),
-    Ability("whole\ncopy", "copying", "copy(symbols=20)", "decoder", "exact", times=1.3),
+    Ability("copy all", "copying", "copy(symbols=20)", "decoder", "exact", times=1.3),
 )
 place = executed(FOLDER / "by_place.py")
 
