@@ -104,3 +104,8 @@ def test_the_sentence_of_a_scheme_names_models_reach_and_what_was_not_learned():
     encoder = "encoder: not learned: count (1 seed × 2 rates; experiments/atlas_encoders.py)"
     assert measured("rope", cells) == f"{decoder}; {encoder}"
     assert measured("mrope", cells) == f"as rope; {decoder}; {encoder}" and measured("alibi", cells) == ""
+
+
+def test_a_text_that_is_a_row_stands_for_itself():
+    assert "alibi" in atlas.rows("decoder") and atlas.row_of("t5") == "t5(buckets=16, reach=16)"
+    assert all(atlas.row_of(row) == row for model in atlas.MODELS for row in atlas.rows(model))
