@@ -108,7 +108,7 @@ def test_how_far_base_10_carries_an_offset_and_what_it_costs():
     ahead = [sum(a > b for a, b in zip(seeds, small, strict=True)) for seeds in larger[2:]]
     assert quoted(section("What the base decides")) == texts(*values, *recall) and ahead == [6, 5]
     front = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
-    assert f"still name {values[0]:.2f} of those tokens, where the usual base has {values[1]:.2f}" in front
+    assert f"still name {values[0]:.2f} of those tokens, where the usual base, 10,000, has {values[1]:.2f}" in front
     assert (
         f"find {recall[0]:.2f} of the values asked for by their keys in 64 with base 10, {recall[3]:.2f} with" in front
     )

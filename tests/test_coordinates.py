@@ -277,15 +277,15 @@ def test_where_no_largest_position_is_known_none_is_said():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("rope_2d @ axes('time', 'row', 'col')", "'axes' have 3 for each token, and 'rope_2d' has 2 axes"),
-        ("rope @ axes('row', 'col')", "'axes' have 2 for each token, and 'rope' has 1 axes"),
-        ("mrope @ offset(3)", "'offset' have 1 for each token, and 'mrope' has 3 axes"),
-        ("sinusoidal_2d @ augment", "'augment' have 1 for each token, and 'sinusoidal_2d' has 2 axes"),
-        ("(rope + rope_2d) @ axes('row', 'col')", "'axes' have 2 for each token, and 'rope' has 1 axes"),
+        ("rope_2d @ axes('time', 'row', 'col')", "'axes' are 3 numbers for each token, and 'rope_2d' takes 2"),
+        ("rope @ axes('row', 'col')", "'axes' are 2 numbers for each token, and 'rope' takes 1"),
+        ("mrope @ offset(3)", "'offset' are one number for each token, and 'mrope' takes 3"),
+        ("sinusoidal_2d @ augment", "'augment' are one number for each token, and 'sinusoidal_2d' takes 2"),
+        ("(rope + rope_2d) @ axes('row', 'col')", "'axes' are 2 numbers for each token, and 'rope' takes 1"),
     ],
 )
 def test_coordinates_of_other_axes_than_the_scheme_s_are_refused_when_it_is_bound(text, why):
-    with pytest.raises(ValueError, match=f"Coordinates {why}; give it as many"):
+    with pytest.raises(ValueError, match=f"coordinates {why}; give it as many"):
         posenc.bind(text, posenc.Dims(width=32, heads=2, head=16, trained=16))
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode_keys, encode_queries, first_carry, locate
+from posenc.attention.positions import numbers
 from posenc.attention.tokens import Tokens
 from posenc.attention.unknown import marking, unknown
 from posenc.attention.validation import check_arrays, check_sequences
@@ -23,6 +25,7 @@ from posenc.core.parameters import bound, complete, init
 from posenc.core.scheme import At, Dims, Scheme
 from posenc.core.shapes import KnownSizes, check_params, label
 from posenc.naming import scheme_of
+from posenc.numerics.token_numbers import concrete
 
 Heads = Float[Array, "L H d"]
 
@@ -111,14 +114,26 @@ def _layer_mask(own_mask: Mask, mask: Any, query: Array, key: Array) -> Mask:
         )
     if not isinstance(own_mask, str | Window):
         raise ValueError("A mask of the layer narrows 'causal', 'full' or a Window; give one mask.")
+    mask, square = numbers("mask", mask), (*lead, queries, keys)
+    shape, values = mask.shape, concrete(mask)
+    if values is not None and not np.isin(values, (0, 1)).all():
+        raise ValueError(
+            "The layer passed a mask of other numbers than 0 and 1; a mask says which keys are seen, and is not added"
+            " to scores: pass booleans."
+        )
     if mask.ndim > 2:
         if mask.shape[-3] != 1:
             raise ValueError(
-                f"The layer passed a mask of the shape {mask.shape}, with one for each of {heads} heads; posenc.attend"
+                f"The layer passed a mask of the shape {shape}, with one for each of {heads} heads; posenc.attend"
                 " has one for all heads: [..., 1, Q, K]."
             )
         mask = mask[..., 0, :, :]
-    return own_mask, jnp.broadcast_to(mask != 0, (*lead, queries, keys))
+    if mask.ndim > len(square) or any(n not in (1, m) for n, m in zip(mask.shape[::-1], square[::-1], strict=False)):
+        raise ValueError(
+            f"The layer passed a mask of the shape {shape}, for {queries} queries and {keys} keys and the batch {lead};"
+            " it is [..., 1, Q, K], or smaller where it is the same for all."
+        )
+    return own_mask, jnp.broadcast_to(mask != 0, square)
 
 
 def process_heads(

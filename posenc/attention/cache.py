@@ -17,7 +17,7 @@ from jax import export
 from jaxtyping import Array, Float, Int, Num, PyTree
 
 from posenc.attention import kernels
-from posenc.attention.encode import Keys, encode_keys, encode_queries, first_carry, locate, lookup
+from posenc.attention.encode import Keys, encode_keys, encode_queries, first_carry, locate, lookup, paired
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.tokens import Tokens, began, describe, zero_padding
 from posenc.core.compose import imply, normal_form, pick, spread
@@ -260,7 +260,7 @@ def extend(form: Form, t: Tokens, cache: Cache) -> tuple[Encoded, PyTree, Cache]
     query, key = sides[0]._replace(position=at.position), sides[1]._replace(position=position)
     if "reencoded" in scheme.limits:
         info, keys = _reencoded(form, info, stored, query, key, carry)
-    encoded = Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs)
+    encoded = paired(scheme, Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs))
     document = last(cache, qi, t.segments)
     longer = Cache(*stored, position, segment, carry, *document, length + new, index, cache.written)
     return encoded, info, longer

@@ -21,6 +21,7 @@ from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.tokens import Tokens, began, describe, sizes, zero_padding
 from posenc.core.compose import Chain, merge
 from posenc.core.scheme import At, Scheme
+from posenc.core.shapes import label
 
 
 class Keys(NamedTuple):
@@ -49,7 +50,17 @@ def encode(form: Form, t: Tokens, start: Array) -> tuple[Encoded, PyTree]:
         info = lookup(scheme, params, info, key_info, qi)
     keys = encode_keys(scheme, params, t.k, t.v, key_info, heads)
     query, key = (side._replace(position=a.position) for side, a in zip(sides, (at, key_at), strict=True))
-    return Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs), info
+    return paired(scheme, Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs)), info
+
+
+def paired(scheme: Scheme, encoded: Encoded) -> Encoded:
+    """The same, or a refusal where queries and keys have other numbers of features."""
+    q, k = encoded.q.shape[-1], encoded.k.shape[-1]
+    if q != k:
+        raise ValueError(
+            f"The hooks 'query' and 'key' of {label(scheme)} return {q} and {k} features; they must return as many."
+        )
+    return encoded
 
 
 def each_head(scheme: Scheme, head_params: PyTree) -> bool:

@@ -55,9 +55,10 @@ class Coordinates:
         """Refuse a scheme whose positions have another number of axes than these coordinates."""
         if odd := [s for s in schemes if self.axes not in (None, s.axes)]:
             name = getattr(odd[0], "name", type(odd[0]).__name__)
+            example = {1: "index", 2: "axes('row', 'col')"}.get(odd[0].axes, "axes('time', 'row', 'col')")
             raise ValueError(
-                f"Coordinates {self.name!r} have {self.axes} for each token, and {name!r} has {odd[0].axes} axes; give"
-                " it as many, such as @ axes('row', 'col') for two."
+                f"The coordinates {self.name!r} are {_plural(self.axes)} for each token, and {name!r} takes"
+                f" {odd[0].axes}; give it as many, such as @ {example}."
             )
 
     def __call__(self, key: PRNGKeyArray, inputs: Given, train: bool) -> PyTree[Num[Array, "*batch L"]]:
@@ -120,7 +121,17 @@ def _wide(name: str, a: Any) -> Any:
     if numbers.dtype == bool:
         return numbers.astype(np.int32)
     real = jnp.issubdtype(numbers.dtype, jnp.integer) or jnp.issubdtype(numbers.dtype, jnp.floating)
-    return exact(repr(name), numbers) if real else a
+    if not real:
+        return a
+    wide = exact(repr(name), numbers)
+    values = concrete(wide) if wide.dtype == np.int32 else None
+    if values is not None and (far := values[np.abs(values.astype(float)) >= FAR]).size:
+        raise ValueError(f"{name!r} holds {far.flat[0]}; positions lie between -{FAR} and {FAR}.")
+    return wide
+
+
+def _plural(count: int | None) -> str:
+    return "one number" if count == 1 else f"{count} numbers"
 
 
 def _array(a: Any) -> Array | np.ndarray:

@@ -18,7 +18,7 @@ from posenc.numerics.sizes import are_numbers
 
 UNCHANGED = ("embed", "value", "output", "score", "normalize")
 """Hooks that return an array of the shape of the one that they are given."""
-CHECKED = (*UNCHANGED, "locate", "query", "key", "pair", "value_bias")
+CHECKED = (*UNCHANGED, "locate", "query", "key", "pair", "value_bias", "init", "init_head", "scale")
 
 
 def checked(hook: str, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,6 +39,11 @@ def checked(hook: str, run: Callable[..., Any]) -> Callable[..., Any]:
 
 def _wrong(hook: str, args: tuple[Any, ...], made: Any) -> str | None:
     """What is wrong with what a hook returned, and what it must be; None where nothing is."""
+    if hook in ("init", "init_head"):
+        return _parameters(made)
+    if hook == "scale":
+        real = isinstance(made, int | float | np.floating | np.integer) and not isinstance(made, bool)
+        return None if real and made > 0 else f"{made!r}; it must return a number above 0"
     if hook in UNCHANGED:
         return _array(made, np.shape(args[1]))
     length = np.shape(args[2].index)[0] if hook == "locate" else np.shape(args[1])[0]
@@ -48,9 +53,18 @@ def _wrong(hook: str, args: tuple[Any, ...], made: Any) -> str | None:
     if type(made) is not tuple or len(made) != count:
         return f"{_shown(made)}; it must return a tuple of {count}"
     if hook == "locate":
-        return _info(made[0], length)
+        carried = jax.tree.structure(made[1]) == jax.tree.structure(args[3])
+        return _info(made[0], length) if carried else "another carry than it was given; it must return one of its form"
     values = _array(made[2], np.shape(args[2])) if hook == "pair" else None
     return _array(made[0], (length, None)) or _info(made[1], length) or values
+
+
+def _parameters(made: Any) -> str | None:
+    """What is wrong with the parameters that `init` or `init_head` makes."""
+    if not isinstance(made, dict):
+        return f"{_shown(made)}; it must return a dict of arrays, empty where nothing is learned"
+    odd = [name for name, leaf in made.items() if not all(hasattr(a, "dtype") for a in jax.tree.leaves(leaf))]
+    return f"{odd[0]!r} as {_shown(made[odd[0]])}; it must return arrays" if odd else None
 
 
 def _array(a: Any, shape: tuple[Any, ...]) -> str | None:

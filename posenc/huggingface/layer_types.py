@@ -74,11 +74,14 @@ def window(config: Config, facts: Facts) -> int | None:
 
 def _reach(config: Config, facts: Facts, width: Any) -> int:
     """The window of a layer, as posenc counts it: all keys that a query sees, its own among them."""
-    if isinstance(width, bool) or not isinstance(width, int):
+    if facts.switch and not config.get("use_sliding_window", False):
         raise ValueError(
-            f"A layer has a window, but sliding_window is {echoed(width)}; it must be a number of keys, and"
-            " use_sliding_window must be true where a model has that."
+            "layer_types has a layer with a window, but use_sliding_window is not true; make it true, or list no such"
+            " layer."
         )
+    if isinstance(width, bool) or not isinstance(width, int) or width < (0 if facts.side == "both" else 1):
+        name = facts.half_of if facts.half_of and "sliding_window" not in config else "sliding_window"
+        raise ValueError(f"A layer has a window, but {name} is {echoed(width)}; it must be a number of keys.")
     halved = bool(facts.both_sides and config.get(facts.both_sides))
     width = width // 2 + 1 if halved else width
     if facts.side == "both" or not config.get("is_causal", True):
@@ -111,7 +114,7 @@ def no_rope_layers(config: Config, depth: int) -> list[bool]:
             raise ValueError(f"no_rope_layers has {len(listed)} entries for {depth} layers; give one for each.")
         return [bool(here) for here in listed]
     period = config.get("no_rope_layer_interval", 4)
-    return [letter == "S" for letter in _letters(period, depth, "SSSF")]
+    return [letter == "S" for letter in _letters("no_rope_layer_interval", period, depth, "SSSF")]
 
 
 def _labels(config: Config, facts: Facts, depth: int, width: Any, rotates: list[bool]) -> list[str]:
@@ -128,7 +131,7 @@ def _labels(config: Config, facts: Facts, depth: int, width: Any, rotates: list[
     period = config.get(facts.period) if facts.period else None
     if facts.backwards:
         return [LETTERS[letter] for letter in _backwards(facts.layers, depth)]
-    labels = [LETTERS[letter] for letter in _letters(period, depth, facts.layers)]
+    labels = [LETTERS[letter] for letter in _letters(facts.period, period, depth, facts.layers)]
     start = facts.start and config.get("max_window_layers", facts.start)
     stop = facts.stop and config.get("max_window_layers", facts.stop)
     early, late = slice(0, start or 0), slice(depth if stop is None else stop, depth)
@@ -137,14 +140,14 @@ def _labels(config: Config, facts: Facts, depth: int, width: Any, rotates: list[
     return labels
 
 
-def _letters(period: Any, depth: int, usual: str) -> str:
+def _letters(name: str | None, period: Any, depth: int, usual: str) -> str:
     """A letter for each layer. `period` is None for the usual period, the length of a like one, or its letters."""
     if isinstance(period, str) and period and set(period) <= {"L", "G"}:
         usual = period.replace("L", "S").replace("G", "F")  # local and global, as EXAONE writes them
     elif period is not None:
         if not isinstance(period, int) or isinstance(period, bool) or period < 1:
             raise ValueError(
-                f"The period of the layers that differ is {echoed(period)}; it must be a whole number of at least 1."
+                f"{name} is {echoed(period)}; it is the period of the layers that differ, a whole number of at least 1."
             )
         others = next(letter for letter in usual if letter != "F") * (period - 1)
         usual = "F" + others if usual.startswith("F") else others + "F"

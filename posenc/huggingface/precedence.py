@@ -67,10 +67,22 @@ def _share_beside(config: Settings, facts: Facts) -> dict[str, Any]:
         whole = config[SHARE] is None and config.own(SHARE) and facts.fraction is not None
         return {SHARE: 1.0 if whole else config[SHARE]}
     if facts.features and (width := config.get(facts.features)) is not None:
-        if (head := head_size(config, facts)) is None:
-            raise ValueError(f"{facts.features} is {width}, but this config lacks the size of a head; give head_dim.")
-        return {SHARE: width / head}
+        return {SHARE: share_of(facts.features, width, head_size(config, facts))}
     return {} if facts.fraction is None else {SHARE: facts.fraction}
+
+
+def share_of(name: str, width: int | None, head: int | None) -> float:
+    """The share of a head that a number of features is, given under this name."""
+    if width is None:
+        return 1.0
+    if head is None:
+        raise ValueError(f"{name} is {width}, but this config lacks the size of a head; give head_dim.")
+    if width > head or width % 2:
+        raise ValueError(
+            f"{name} is {width}, but a head of this config has {head} features; give an even number of 2 to {head},"
+            " or head_dim."
+        )
+    return width / head
 
 
 def _counts(name: str, config: Settings, facts: Facts) -> bool:

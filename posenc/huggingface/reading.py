@@ -11,7 +11,7 @@ from typing import Any
 
 from posenc.core.scheme import Dims
 from posenc.huggingface.facts import LENGTH, Facts
-from posenc.huggingface.precedence import BASE, SHARE, UNSCALED, rotary_sets
+from posenc.huggingface.precedence import BASE, SHARE, UNSCALED, rotary_sets, share_of
 from posenc.huggingface.rope_types import TYPES, RopeSettings
 from posenc.huggingface.settings import Settings, head_size
 from posenc.language.echo import echoed
@@ -59,7 +59,10 @@ def _by_type(rotary: RopeSettings) -> Any:
             f"The rope_type {echoed(rotary.kind)} has no setting {echoed(odd[0])}; it has"
             f" {', '.join(sorted(names | COMMON))}."
         )
-    scheme = build(rotary)
+    try:
+        scheme = build(rotary)
+    except ValueError as error:
+        raise ValueError(f"The settings of the rope_type {echoed(rotary.kind)} cannot be: {error}") from error
     if rotary.settings.get("mrope_section"):
         raise ValueError(
             "This config has an mrope_section, pairs for time, height and width, which posenc does not read for this"
@@ -76,6 +79,8 @@ def _by_axes(rotary: RopeSettings, facts: Facts, head: int | None) -> Any:
             f" scheme is {spec(TYPES['default'][1](rotary))!r}."
         )
     sections = rotary.settings.get("mrope_section", facts.sections)
+    if sections is None:
+        raise ValueError("mrope_section is None; give the pairs for time, height and width, three numbers.")
     if len(sections) != 3 or head is not None and 2 * sum(sections) != head:
         raise ValueError(
             f"mrope_section is {list(sections)}, the pairs for time, height and width; give three numbers that add up"
@@ -94,13 +99,18 @@ def _base(settings: Settings, config: Settings) -> float:
         raise ValueError(
             f"{config.called(BASE)} is None; give the base of the rotation, such as 10000.0, or leave it out."
         )
-    return float(settings[BASE])
+    base = float(settings[BASE])
+    if base <= 0 or base == 1:
+        raise ValueError(
+            f"{config.called(BASE)} is {settings[BASE]}; give a base above 0 that is not 1, such as 10000.0."
+        )
+    return base
 
 
 def _fraction(kind: str, settings: Settings, config: Settings, facts: Facts, head: int | None) -> float:
     """The share of a head that is rotated; it makes whole pairs where the head's width is known."""
     if facts.width is not None:
-        return _by_width(config.get("rotary_dim", facts.width), head)
+        return share_of("rotary_dim", config.get("rotary_dim", facts.width), head)
     if facts.fraction is None and kind in UNSCALED:
         return 1.0
     part, called = settings.get(SHARE, 1.0), config.called(SHARE)
@@ -120,20 +130,6 @@ def _fraction(kind: str, settings: Settings, config: Settings, facts: Facts, hea
             f" such as {max(2, turned // 2 * 2) / head:.6g}."
         )
     return part if kind == "proportional" else turned / head
-
-
-def _by_width(width: int | None, head: int | None) -> float:
-    """The share of a head that a number of features is."""
-    if width is None:
-        return 1.0
-    if head is None:
-        raise ValueError(f"rotary_dim is {width}, but this config lacks the size of a head; give head_dim.")
-    if width > head or width % 2:
-        raise ValueError(
-            f"rotary_dim is {width}, but a head of this config has {head} features; give an even number of 2 to {head},"
-            " or head_dim."
-        )
-    return width / head
 
 
 @dataclass(frozen=True)

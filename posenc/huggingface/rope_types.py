@@ -33,7 +33,7 @@ class RopeSettings:
     def need(self, name: str) -> Any:
         """A setting that must be present."""
         if self.settings.get(name) is None:
-            raise ValueError(f"The rotary settings {echoed(dict(self.settings))} lack {name}; give it.")
+            raise ValueError(f"The rotary settings {echoed(dict(self.settings))} lack {name}; give it among them.")
         return self.settings[name]
 
     def present_settings(self, **names: str) -> dict[str, Any]:

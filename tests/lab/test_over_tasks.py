@@ -234,7 +234,7 @@ def test_compare_says_when_no_difference_can_be_shown():
 
     def said(seeds, tasks):
         whole = suite({"rope": lambda t, s: 0.9, "nope": lambda t, s: 0.4 + s / 100}, range(seeds), TASKS[:tasks])
-        return _paired(compare(whole, "rope", "nope"), {})
+        return _paired(compare(whole, "rope", "nope"), {}, whole.tasks())
 
     assert "Wilcoxon's p is 0.031 at least with 6 seeds; use 10 seeds, with which it is 0.002." in said(6, 1)
     assert "cannot reach 0.05 after correction for 3 tasks" in said(6, 3)

@@ -56,7 +56,7 @@ def test_coordinates_that_a_scheme_does_not_read_are_no_part_of_a_step():
     assert coordinates_of_batches(plain) == []
 
 
-@pytest.mark.parametrize("scheme", ["learned @ given({!r})", "rope @ axes('index', {!r})"])
+@pytest.mark.parametrize("scheme", ["learned @ given({!r})", "rope_2d @ axes('index', {!r})"])
 def test_coordinates_that_a_scheme_reads_are(scheme):
     (name, *_) = offered_by(resolve(OFFERING))
     reader = resolve(dataclasses.replace(OFFERING, scheme=scheme.format(name)))

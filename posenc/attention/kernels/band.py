@@ -36,11 +36,17 @@ def band(form: Form, encoded: Encoded, gaps: Int[Array, " N"], heads: Int[Array,
     distance, none = _distances(gaps, position, scheme), jnp.zeros(1, gaps.dtype)
     blank = jax.tree.map(lambda _: None, distance)
     zeros = jnp.zeros((gaps.size, 1), widened(encoded.q.dtype))
-    seen = jnp.ones(zeros.shape, bool)
 
     def score_head(own, head):
-        tile = Tile(blank, blank, distance, zeros, 1.0, seen, gaps, none, head, form.heads)
-        return scheme.score(merge(layer, own), zeros, tile)[:, 0]
+        def score(s, distance, qi, ki):
+            tile = Tile(blank, blank, distance, s, 1.0, jnp.ones(s.shape, bool), qi, ki, head, form.heads)
+            return scheme.score(merge(layer, own), s, tile)
+
+        # in a column a hook that gives one column of many would look right
+        wide = jax.tree.map(lambda d: jax.ShapeDtypeStruct((2, 3, *d.shape[2:]), d.dtype), distance)
+        of = lambda *shape: jax.ShapeDtypeStruct(shape, gaps.dtype)  # noqa: E731
+        jax.eval_shape(score, jax.ShapeDtypeStruct((2, 3), zeros.dtype), wide, of(2), of(3))
+        return score(zeros, distance, gaps, none)[:, 0]
 
     return jax.vmap(score_head)(head_params, heads)
 

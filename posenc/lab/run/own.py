@@ -63,8 +63,7 @@ def place_of(error: BaseException, parts: Iterable[Any] = ()) -> str:
     if inside:
         return _place(*inside[-1])
     classes = sources.own([*(each.task for each in chain if isinstance(each, Malformed)), *parts])
-    path = inspect.getsourcefile(classes[0]) if classes else None
-    return _place(path, inspect.getsourcelines(classes[0])[1]) if path else ""
+    return _place_of_class(classes[0]) if classes else ""
 
 
 def said(error: BaseException) -> str:
@@ -78,6 +77,15 @@ def failed(error: Exception, parts: Sequence[Any] = ()) -> tuple[str, str]:
     where = "" if "RESOURCE_EXHAUSTED" in str(error) else place_of(error, parts)
     why = f"{type(error).__name__}: {' '.join(str(error).split())[:LISTED]}" + (f" ({where})" if where else "")
     return why, f"{''.join(traceback.format_exception(error)).rstrip()}\n\n{why}\n"
+
+
+def _place_of_class(cls: type) -> str:
+    """The file and line of a class; empty where it was made without a source."""
+    try:
+        path, line = inspect.getsourcefile(cls), inspect.getsourcelines(cls)[1]
+    except (OSError, TypeError):
+        return ""
+    return _place(path, line) if path else ""
 
 
 def _place(path: str, line: int | None) -> str:

@@ -89,6 +89,10 @@ class Tally:
         """This worker ran a group."""
         self._left.pop(group, None)
 
+    def more(self) -> bool:
+        """Return whether any group is still to be trained, by whomever."""
+        return bool(self._left)
+
     def others(self) -> int:
         """The trials that others have finished so far."""
         for group in self._left.keys() & self.recorded.names():

@@ -23,7 +23,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from posenc.lab.run.own import failed
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
 from posenc.lab.run.team import MEMORY, PREEMPTED, Signals, Stopped, failure, outcome
 from posenc.lab.spec.modules import load
@@ -305,6 +304,8 @@ def answer(parcel: Mapping[str, Any], post: Callable[..., None]) -> dict[str, An
         except Stopped:  # by the driver, which expects it, or since the node is about to go
             return {"kind": "lost", "why": "stopped by a signal"}
         except Exception as error:  # one group must not end a sweep; the driver keeps its traceback
+            from posenc.lab.run.own import failed  # it imports jax, which a node may only do once it is confined
+
             why, text = failed(error)
             return {"kind": "failed", "outcome": failure(error), "why": why, "text": text}
 

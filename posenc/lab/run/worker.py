@@ -294,7 +294,7 @@ class Worker:
         """Store what a group leaves; returns its outcome."""
         self._stored(partial(store.write_record, self.folder, trained.record), trained.end, saver)
         self.recorded += 1
-        if self.recorded == 1 and (advice := first_advice(trained.record)):
+        if self.recorded == 1 and self.tally.more() and (advice := first_advice(trained.record)):
             self.watch.note(advice)
         for id, model in trained.models.items():  # after the record: a full disk must not cost results
             self._stored(partial(checkpoints.save_parameters, self.folder, id, model), trained.end, saver)

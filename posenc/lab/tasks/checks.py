@@ -133,6 +133,10 @@ def examples_are_well_formed(case: TaskCase) -> Outcome:
     for n in case.sizes:
         b = case.draw(n, 0)
         length = b.valid.sum(axis=1)
+        odd = [name for name in ("targets", "score", "weight", "valid") if getattr(b, name).shape != b.tokens.shape]
+        if odd:
+            given, needed = getattr(b, odd[0]).shape, b.tokens.shape
+            return Outcome(False, reason=f"at size {n} {odd[0]} have the shape {given}, and tokens {needed}")
         wrong = {
             "tokens are from 0 up to vocab": 0 <= b.tokens.min() and b.tokens.max() < task.vocab,
             "targets are from 0 up to classes": 0 <= b.targets.min() and b.targets.max() < task.classes,
@@ -154,7 +158,7 @@ def examples_are_well_formed(case: TaskCase) -> Outcome:
             ),
         }
         if failed := [rule for rule, holds in wrong.items() if not holds]:
-            return Outcome(False, reason=f"size {n}: does not hold: {failed[0]}")
+            return Outcome(False, reason=f"at size {n} it does not hold that {failed[0]}")
     return Outcome(True)
 
 
