@@ -161,6 +161,9 @@ def test_what_the_hook_of_flax_cannot_pass_on_is_refused():
             "a mask for 1 queries and 9 keys, .*decode with an Attention of posenc",
         ),
         ("xpos", "full", PADDING, "'xpos' is causal only"),
+        ("rope", "causal", jnp.where(PADDING > 0, 0.0, -1e9), "other numbers than 0 and 1; .*pass booleans"),
+        ("rope", "causal", PADDING * jnp.nan, "other numbers than 0 and 1"),
+        ("rope", "causal", PADDING[..., :5], r"shape \(2, 1, 9, 5\), for 9 queries and 9 keys"),
         ("rope", posenc.Prefix(2), PADDING, "narrows 'causal', 'full' or a Window; give one mask."),
     ],
 )

@@ -51,6 +51,36 @@ def test_what_is_added_to_values_has_their_features(kernel):
         posenc.attend(scheme, None, Q, K, V, kernel=kernel)
 
 
+@pytest.mark.parametrize("kernel", ["auto", "dense", "rows", "tiled"])
+def test_one_column_is_refused_where_a_bias_is_computed_once_for_each_distance(kernel):
+    scheme = made("score", lambda self, p, s, tile: s[..., :1], reads="distance")
+    with pytest.raises(ValueError, match="hook 'score' of 'Mine' .* returns float32 of the shape"):
+        posenc.attend(scheme, None, Q, K, V, kernel=kernel)
+
+
+def test_queries_and_keys_have_as_many_features():
+    scheme = made("query", lambda self, p, q, info: (jnp.concatenate([q, q], -1), info))
+    with pytest.raises(ValueError, match="'query' and 'key' of 'Mine' return 16 and 8 features"):
+        posenc.attend(scheme, None, Q, K, V)
+
+
+@pytest.mark.parametrize(
+    ("hook", "run", "why"),
+    [
+        ("init", lambda self, key, dims: None, "'init' of 'Mine' .* a NoneType; it must return a dict of arrays"),
+        ("init", lambda self, key, dims: [jnp.zeros(3)], "'init' of 'Mine' .* a list; it must return a dict"),
+        ("init_head", lambda self, key, dims: {"a": "x"}, "'a' as a str; it must return arrays"),
+        ("scale", lambda self, d: "x", "'scale' of 'Mine' .* returns 'x'; it must return a number above 0"),
+        ("locate", lambda self, p, x, at, carry: (at.position, jnp.zeros(3)), "another carry than it was given"),
+    ],
+)
+def test_other_hooks_are_held_to_what_they_must_return(hook, run, why):
+    scheme = made(hook, run)
+    with pytest.raises(ValueError, match=why):
+        params = posenc.init(scheme, jax.random.key(0), posenc.Dims(16, 2, 8, 16))
+        posenc.attend(scheme, params, Q, K, V)
+
+
 def test_the_input_has_the_shape_that_it_had():
     scheme = made("embed", lambda self, p, x, at: x[:, :1])
     with pytest.raises(ValueError, match="hook 'embed' of 'Mine' .*returns float32 of the shape .6, 1.; it must"):

@@ -97,8 +97,9 @@ def test_a_full_disk_is_reported_once_and_training_goes_on(uninterrupted, tmp_pa
     monkeypatch.setattr(checkpoints, "free", lambda _: 20_000)
     watch, both = Watch(), experiment(BASE, dataclasses.replace(BASE, scheme="nope"))
     assert sweep(both, tmp_path / "x", watch=watch, save_every=1e-9) == 0
-    (note,) = notes(watch)
+    note, advice = notes(watch)
     assert note.startswith("no checkpoint at step 2: the disk has less than ") and note.endswith("; training goes on.")
+    assert advice.startswith("nothing was learned, ") and advice.endswith("the sweep goes on.")
     assert uninterrupted().items() <= trials(tmp_path / "x").items()
     watch = stopped(tmp_path / "y", 6)
     assert notes(watch)[-1].startswith("no checkpoint at step 6: ") and notes(watch)[-1].endswith("is of step 0.")
