@@ -148,7 +148,7 @@ def test_positions_have_as_many_axes_as_each_part_has():
     both = attend(ROPE + Grid(), (NONE, NONE), q, k, v, positions=(np.zeros(9, np.int32), grid))
     close(both, whole)
     close(attend(Grid(), NONE, q, k, v), attend(Grid(), NONE, q, k, v, positions=np.stack([np.arange(9)] * 2, -1)))
-    refused(ValueError, "2 axes; give .9, 2", lambda: attend(Grid(), NONE, q, k, v, positions=np.arange(9)))
+    refused(ValueError, "it is .9, 2", lambda: attend(Grid(), NONE, q, k, v, positions=np.arange(9)))
     refused(ValueError, "as a tuple", lambda: attend(ROPE + Grid(), (NONE, NONE), q, k, v, positions=grid))
 
 
