@@ -291,7 +291,7 @@ def test_a_model_is_restored_with_its_positional_parameters(kept):
 @pytest.mark.ci
 def test_a_sweep_tells_what_starts_anew_and_is_silent_where_nothing_does(kept):
     folder, watch = kept
-    notes = [note for note in watch.notes() if not note.startswith("Compiling")]
+    notes = [note for note in watch.notes() if "start anew" in note]  # what four steps teach differs by machine
     parts = ["kerple (layer 1)", "learned (shared)", "t5(bidirectional=True) (shared)"]
     assert notes == [f"rope, then {TABLES} · even_pairs: after step 2, parameters of {', '.join(parts)} start anew."]
     (events,) = (folder / "events").glob("*.jsonl")
