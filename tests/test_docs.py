@@ -22,9 +22,6 @@ from posenc.lab import cli, tasks
 from posenc.lab.cli import claims, listing, templates
 from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
-from posenc.lab.results.answer import whether_it_holds
-from posenc.lab.results.at_floor import at_floor
-from posenc.lab.results.bag import most_frequent
 from posenc.lab.results.published import count_seen
 from posenc.lab.results.results import load
 from posenc.lab.results.verdicts import count_verdicts, findings
@@ -103,38 +100,17 @@ def models():
 
 
 def experiments():
-    yield "experiment", "claim", "here", "cost", "published claims", "seen", "our own claims"
+    yield "experiment", "claim", "cost", "published claims", "seen", "our own claims"
     every = []
     for path in sorted(EXPERIMENTS.glob("*.py")):
         made, record = from_file(path, yes=True), record_of(path)
         found = findings(made.published, load(record) if record.is_file() else None, made.header.attempted)
         theirs, ours = map(claims.verdicts, count_verdicts(found).values())
-        here = whether_it_holds(found).partition(":")[0] if found and record.is_file() else "–"
-        said = (made.header.claim, here, made.header.cost.rstrip("."))
+        said = (made.header.claim, made.header.cost.rstrip("."))
         yield f"`{path.stem}`", *said, theirs, claims.sightings(count_seen(made.published)), ours
         every += found
     seen, verdicts = count_seen(one.published for one in every), map(claims.verdicts, count_verdicts(every).values())
-    yield "all", "", "", "", next(verdicts), claims.sightings(seen), next(verdicts)
-
-
-def published():
-    """Every published number that is a floor, as `posenc reproduce --floors` has them."""
-    every = [(from_file(path, yes=True).published, record_of(path)) for path in sorted(EXPERIMENTS.glob("*.py"))]
-    rows = at_floor([(said, load(record) if record.is_file() else None) for said, record in every])
-    yield from (claims.FLOOR_COLUMNS, *claims.floor_rows(rows))
-
-
-def bags():
-    yield "random strings of", "the most frequent symbol, mean over sizes 41 to 500"
-    for symbols in (2, 5):
-        yield f"{symbols} symbols", f"{most_frequent(symbols, range(41, 501)):.4f}"
-
-
-def cues():
-    yield "task", "tokens that may be answers"
-    for name in tasks.names():
-        if (cue := tasks.parse(name).cue) is not None:
-            yield f"`{name}`", f"{cue.start} to {cue.stop - 1}"
+    yield "all", "", "", next(verdicts), claims.sightings(seen), next(verdicts)
 
 
 TABLES = {
@@ -144,9 +120,6 @@ TABLES = {
     "coordinates": ("docs/tasks.md", coordinates),
     "models": ("docs/models.md", models),
     "experiments": ("docs/experiments.md", experiments),
-    "published": ("docs/published-floors.md", published),
-    "bags": ("docs/published-floors.md", bags),
-    "cues": ("docs/published-floors.md", cues),
     **{name: ("docs/rope-aliases.md", rows) for name, rows in alias_page.TABLES.items()},
     **{name: ("docs/flat-loss.md", rows) for name, rows in language_numbers.TABLES.items()},
     **{name: ("docs/which-scheme.md", rows) for name, rows in atlas_page.TABLES.items()},

@@ -4,12 +4,13 @@ import json
 
 import pytest
 
+from posenc.lab.results.signed_ranks import holm
 from tests.lab import made
 from tests.lab.test_learned import ALL_FALL, NOTHING, pair
 
 GUESSES = {"beyond": (0.15, 0.1)}
 CASES = {
-    "floor": (GUESSES, "copy: both at the floor (position .20); not compared."),
+    "floor": (GUESSES, "both at the floor (position .20); not compared."),
     "both": (
         NOTHING | ALL_FALL,
         "neither solves the sizes trained on and both losses still fell, so this compares speed of learning; train"
@@ -40,11 +41,18 @@ def test_a_size_that_was_trained_is_compared_though_neither_solves_it(posenc):
     assert "copy: P(rope > alibi) = 1.00" in said and "neither" not in said
 
 
-def test_a_task_that_none_has_learned_is_left_out_of_means_over_tasks(posenc, refuse):
-    made.filled("a", [*pair(**NOTHING), *pair(task="sort")])
-    said = posenc("compare", "a", "rope").out
-    assert "Left out: copy (no scheme solves the sizes trained on)." in said and "over 1 task" in said
-    made.filled("b", pair(**NOTHING))
-    assert refuse("compare", "b", "rope") == (
-        "Nothing can be compared: on copy no scheme solves the sizes trained on. Train longer, or at a smaller size.\n"
-    )
+def test_a_control_is_compared_with_each_other_scheme_and_p_is_corrected_for_all(posenc, refuse):
+    """Six pairs of one sign have p = 2/64; of three tests the smallest p is taken three times."""
+    drops = {"rope": 0.0, "alibi": 0.3, "t5": 0.2}
+    made.filled("a", [made.rope(seeds=range(6), label=label, drop=drop) for label, drop in drops.items()])
+    found = json.loads(posenc("compare", "a", "rope", "--metric", "accuracy", "--json").out)
+    assert [(row["second"], row["wilcoxon"], row["holm"]) for row in found["tasks"]] == [
+        ("alibi", 2 / 64, 4 / 64),
+        ("t5", 2 / 64, 4 / 64),
+    ]
+    made.filled("b", [made.rope()])
+    assert "only scheme" in refuse("compare", "b", "rope")
+
+
+def test_holm_multiplies_the_smallest_most_and_keeps_the_order():
+    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06]) and holm([0.6, 0.7]) == [1.0, 1.0]

@@ -19,7 +19,7 @@ def planned(posenc):
     made.write_plan(folder, made.plan(made.rope(), "g0"))
 
 
-@pytest.mark.parametrize("figure", ["curves", "steps", "place", "excess", "length", "ranks"])
+@pytest.mark.parametrize("figure", ["curves", "steps", "place", "excess", "length"])
 def test_a_run_that_trains_still_has_nothing_to_draw_and_is_not_to_be_trained_again(refuse, planned, figure):
     sentence = refuse("plot", "half", "--figure", figure)
     assert "has a result yet" in sentence and "`posenc status half` says how far" in sentence

@@ -163,9 +163,6 @@ def test_a_comparison_is_paired_and_says_how_many(posenc, runs):
         (["compare", "mine", "rope", "alibi", "--size", "7"], ""),
         (["plot", "mine", "-o", ""], "is empty; give"),
         (["export", "mine", "--bundle", ""], "is empty; give"),
-        (["plot", "mine", "--figure", "improvement"], "are compared; give --control, one of alibi, rope"),
-        (["plot", "mine", "--figure", "ranks", "--control", "t5"], "'t5' is not in these results"),
-        (["plot", "mine", "--figure", "length", "--control", "rope"], "--control is for --figure improvement or ranks"),
     ],
 )
 def test_what_cannot_be_read_or_drawn_is_one_sentence(refuse, runs, words, why):
@@ -344,13 +341,3 @@ def test_a_device_that_is_not_there_is_named(tmp_path):
     if done.returncode == 0:
         pytest.skip("a GPU is here")
     assert done.returncode == 2 and "JAX_PLATFORMS=cuda" in done.stderr.splitlines()[-1]
-
-
-def test_figures_over_all_tasks_are_drawn_with_their_control(posenc, runs):
-    for words in (["--figure", "profile,improvement,ranks", "--control", "alibi"], ["--figure", "ranks"]):
-        said = posenc("plot", "mine", "--metric", "accuracy", *words)
-        assert said.code == 0, said.err
-    caption = (runs / "improvement.caption.txt").read_text()
-    assert "beside alibi, the control, over 2 tasks, at least 3 runs of each" in caption and "No bars" in caption
-    assert "share of runs with a score above each value" in (runs / "profile.caption.txt").read_text()
-    assert "1 the best" in (runs / "ranks.caption.txt").read_text()

@@ -140,13 +140,6 @@ def test_a_name_of_a_bundle_is_escaped(posenc):
     assert EVIL not in page and EVIL in Seen(page).text
 
 
-def test_a_control_is_compared_with(posenc, runs):
-    text = Seen(written(posenc, "mine", "--control", "alibi")).text
-    assert "alibi is the control" in text and "better than alibi with probability 1.00" in text
-    line = next(line for line in posenc("compare", "mine", "alibi").out.splitlines() if line.startswith("rope: "))
-    assert line in text
-
-
 def test_several_runs_and_the_command_that_repeats_each(posenc, runs):
     (runs / "sweep.toml").write_text('name = "mine"\n')
     made.filled("other", [made.rope()])
@@ -191,7 +184,6 @@ def test_every_image_has_a_text(committed):
         (("mine", "-o", "r.pdf"), "use a file name with .html"),
         (("mine", "-o", "no/r.html"), "in an existing folder"),
         (("mine", "-o", "mine.html"), "exists and was not written by posenc"),
-        (("mine", "--control", "rose"), "'rose' is not in these results"),
         (("first_look", "--watch"), "is no run folder; leave --watch out"),
     ],
 )

@@ -117,42 +117,6 @@ def test_what_is_too_dear_to_run_here_is_not_counted_as_not_run(posenc, carried)
     assert "not attempted: cost" in named and "0 not run, 4 not attempted." in named
 
 
-def test_the_page_of_one_experiment_ends_with_an_answer_in_words(posenc, carried):
-    page = flowing(posenc("reproduce", "carried"))
-    answer = (
-        "These runs decide little of it, and that little holds here: of 4 published claims 1 agrees, 2 are open and"
-    )
-    assert answer in page and "would take at least 6 seeds in place of 3 (2 claims)" in page
-    (only,) = json.loads(posenc("reproduce", "carried", "--json").out)["experiments"]
-    assert " ".join(only["answer"].split()) in page
-
-
-def test_rank_correlations_stand_below_the_table_and_in_json(posenc, carried):
-    """Two published numbers of which we ran anything are too few; four are correlated."""
-    assert "copy – (2 schemes; 4 are needed)" in flowing(posenc("reproduce", "carried"))
-    labels = ("rope", "alibi", "fire", "nope")
-    drops = dict(zip(labels, (0.1, 0.2, 0.3, 0.4), strict=True))
-    filled = made.filled("four", [made.rope(label=label, drop=drop) for label, drop in drops.items()])
-    store.bundle(filled, carried / "records" / "carried.json")
-    old = 'Published("copy", "t5", 0.9, "their table", seen="copy")'
-    new = f"{old.replace('t5', 'nope').replace('0.9', '0.1')}, {old.replace('t5', 'fire').replace('0.9', '0.2')}"
-    (carried / "carried.py").write_text(FILE.replace(old, new))
-    assert "copy 0.80 (95% bootstrap 0.80 to 0.80" in flowing(posenc("reproduce", "carried"))
-    (column,) = json.loads(posenc("reproduce", "carried", "--json").out)["experiments"][0]["rank_correlations"]
-    assert column["value"] == pytest.approx(0.8) and (column["schemes"], column["runs"]) == (4, 3)
-
-
-def test_floors_lists_the_published_numbers_that_a_guess_gets(posenc, carried):
-    """The best floor of the made-up task is 0.2."""
-    old, new = 'Published("copy", "alibi", 0.9,', 'Published("copy", "alibi", 0.21,'
-    assert posenc("reproduce", "carried", "--floors").out.splitlines()[1].split() == ["all", "0", "of", "3"]
-    (carried / "carried.py").write_text(FILE.replace(old, new))
-    page = posenc("reproduce", "carried", "--floors").out.splitlines()
-    assert page[1].split() == [*"their table paper, copy copy 0.2000 – 1 of 3 alibi 0.210".split()]
-    (row,) = json.loads(posenc("reproduce", "carried", "--floors", "--json").out)["floors"]
-    assert (row["task"], row["cells"], row["of"]) == ("copy", [["alibi", 0.21]], 3)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

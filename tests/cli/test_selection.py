@@ -71,17 +71,6 @@ def test_compare_takes_any_spelling(posenc, mixed, first):
     assert posenc("compare", "mine", first).out == posenc("compare", "mine", ROPE).out != ""
 
 
-def test_figures_and_reports_take_any_spelling(posenc, mixed, tmp_path):
-    texts = []
-    for control in ("nope", "nope()"):
-        assert posenc("plot", "mine", "--figure", "ranks", "--control", control, "-o", control).code == 0
-        report = f"{control}.html"
-        said = posenc("report", "mine", "--control", control, "--only", "scheme=nope(),rope(base=5e5)", "-o", report)
-        assert said.code == 0, said
-        texts.append(((tmp_path / control / "ranks.caption.txt").read_text(), (tmp_path / report).read_text()))
-    assert texts[0] == texts[1]
-
-
 def test_a_class_of_a_file_is_chosen_as_it_is_swept(posenc, fresh, tmp_path):
     (tmp_path / "mine.py").write_text(SCHEME.format(rate=0.1))
     made.filled("own", [made.rope(label="mine(rate=0.5)", family="linear")])

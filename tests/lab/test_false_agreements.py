@@ -6,7 +6,6 @@ import dataclasses
 import pytest
 from scipy.stats import binom, binomtest
 
-from posenc.lab.results.answer import answer
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.numbers import unseen
 from posenc.lab.results.orders import sign_test
@@ -280,57 +279,3 @@ def test_the_last_token_has_floors_of_its_own_where_they_were_counted():
             counts["last"] = 55
     found = one(Published("copy", "rope", 0.55, "x", metric="last"), made.results("x", [rec]))
     assert (found.floor, found.verdict, found.ours.median) == (0.55, UNINFORMATIVE, pytest.approx(0.55))
-
-
-def said(claims, found):
-    evidence = None if found is None else Evidence(found)
-    return answer(findings(claims, evidence), evidence)
-
-
-def test_the_answer_says_whether_it_holds_in_how_far_and_what_is_missing():
-    runs = results(rope=(0.9,) * 4, alibi=(0.3,) * 6, nope=(0.2,) * 4)
-    order = Order("copy", "rope", "alibi", "x")
-    right, wrong = Published("copy", "rope", 0.9, "x"), Published("copy", "alibi", 0.8, "x")
-    assert said([right], runs) == "The claim holds here: of 1 published claim 1 agrees."
-    text = said([right, wrong, order], runs)
-    assert text.startswith("The claim holds here in part: of 3 published claims 1 agrees, 1 differs and 1 is open.")
-    assert "The rest would take at least 6 seeds in place of 4 (1 claim);" in text
-    assert "all runs had one learning rate, 0.001, and others may change the verdicts." in text
-    assert said([wrong], runs).startswith("The claim does not hold here: of 1 published claim 1 differs. All runs had")
-    assert said([order], runs).startswith("These runs do not decide the claim: of 1 published claim 1 is open.")
-    assert said([right, order, Order("copy", "alibi", "nope", "x")], runs).startswith("These runs decide little of it")
-
-
-def test_the_answer_is_about_what_was_published_and_about_ours_only_alone():
-    runs = results(rope=(0.9,) * 6, alibi=(0.3,) * 6)
-    wrong = Published("copy", "alibi", 0.8, "x")
-    ours = Order("copy", "rope", "alibi", "because", origin="ours")
-    assert said([wrong, ours], runs).startswith(
-        "The claim does not hold here: of 1 published claim 1 differs; of 1 claim of our own 1 agrees."
-    )
-    assert said([ours], runs) == "Our own claim holds here: of 1 claim of our own 1 agrees."
-    assert said([], runs) == "" and said([ours], None) == "Whether the claim holds here is not known: it was not run."
-
-
-def test_the_answer_asks_for_learning_where_nothing_is_learned():
-    text = said([Published("copy", "nope", 0.2, "x")], results(nope=(0.2,) * 6))
-    assert "more than 10 steps, or another learning rate, on copy (1 claim)" in text
-
-
-def tuned_at(*rates):
-    """Tuning trials at these rates."""
-    every = [made.trial("alibi", "copy", s, {16: 0.5}, lr=lr, role="tuning") for lr in rates for s in (6, 7)]
-    return made.record("alibi", "additive", "copy", every)
-
-
-def test_the_answer_counts_the_rates_that_tuning_seeds_tried_on_each_task():
-    """Tuning seeds tried other rates on one of two tasks; only the other is said to have had one."""
-    few, wrong = record("alibi", (0.3,) * 6), Published("copy", "alibi", 0.8, "x")
-    sort, also = record("alibi", (0.3,) * 6, task="sort"), Published("sort", "alibi", 0.8, "x")
-    assert "learning rate" not in said([wrong], made.results("x", [few, tuned_at(1e-3, 1e-2)]))
-    both = made.results("x", [few, sort, tuned_at(1e-3, 1e-2)])
-    assert "learning rate" not in said([wrong], both), "only tasks of what differs count"
-    text = said([wrong, also], both)
-    assert text.endswith("On sort all runs had one learning rate, 0.001, and others may change the verdicts there.")
-    for claims, runs in (([wrong], [few]), ([wrong, also], [few, sort]), ([wrong], [few, tuned_at(1e-3)])):
-        assert "All runs had one learning rate, 0.001, and" in said(claims, made.results("x", runs))

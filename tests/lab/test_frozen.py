@@ -44,7 +44,7 @@ def test_every_cell_has_the_number_that_it_had(frozen, bundle):
         for size, values in cell.values.items():
             if values:
                 of = summary(values)
-                numbers = (float(f"{number:.12g}") for number in (of.median, of.low, of.high))
+                numbers = (float(f"{number:.9g}") for number in (of.median, of.low, of.high))
                 found.append([cell.task, cell.scheme, size, of.n, *numbers])
     same(frozen, "cells", bundle, found)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from posenc.lab.figures import claims, tables
-from posenc.lab.results import control, learned
+from posenc.lab.results import learned, losses
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.statistics import cells
 from tests.lab import made
@@ -50,7 +50,7 @@ def test_no_winner_is_named_where_none_learned_or_all_still_learn(case, hindranc
     assert text.startswith(said) and ("above" in text) == (not hindrance)
     bold = {size for *_, size in tables._best(results, cells(results))}
     assert ({"24", "32"} <= bold) == (not hindrance)
-    assert control.left_out(results) == ({"copy": learned.WORDS[hindrance]} if hindrance else {})
+    assert learned.hindrance(cells(results), losses.falling(results)) == hindrance
 
 
 def test_each_task_has_its_own_sentence_where_they_differ():

@@ -1,15 +1,10 @@
 """One set of sizes for what is compared, though a scheme was trained further on longer texts than its neighbours."""
 
 import itertools
-from fractions import Fraction
 
 import pytest
 
-from posenc.lab.results.answer import answer
-from posenc.lab.results.control import against, left_out, scores
-from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL
-from posenc.lab.results.rank_agreement import rank_correlations
 from posenc.lab.results.reproduction import AGREES, DIFFERS, NOT_RUN, OPEN
 from posenc.lab.results.sizes import shared
 from posenc.lab.results.statistics import compare
@@ -84,7 +79,6 @@ def test_without_a_shared_size_nothing_is_compared_and_one_sentence_says_why():
     for it in found:
         assert (it.verdict, it.cause) == (NOT_RUN, "unshared") and it.ours.n == 0
         assert it.reason == "no size beyond all sizes trained on was evaluated in all runs that are compared"
-    assert "evaluations at sizes and places that the compared runs share" in answer(found, Evidence(results(APART)))
     assert one(Published("copy", LONGER, 0.5, "x"), results(APART)).verdict == AGREES
     for claim in (
         Published("copy", "nope", 0.5, "x"),
@@ -103,39 +97,6 @@ def test_by_the_metric_beyond_places_must_be_the_same_too():
     assert one(Order("copy", "rope", LONGER, "x", metric="last", over=(64,)), results(metric="beyond")).cause == "equal"
     with pytest.raises(ValueError, match="cannot be compared on copy: 'beyond' counts .* from 16 or 32 on"):
         compare(results(metric="beyond"), "rope", LONGER)
-    with pytest.raises(ValueError, match="Nothing can be compared: on copy 'beyond' counts"):
-        against(results(metric="beyond"), "rope")
-
-
-def test_scores_are_on_one_set_of_sizes():
-    found = scores(results())
-    assert {scheme: set(runs["copy"]) for scheme, runs in found.items()} == dict.fromkeys(CURVES, {Fraction(3, 8)})
-    assert [one.rank for one in against(results(), "rope")] == [1.5, 1.5]
-
-
-def test_a_task_without_a_shared_size_is_left_out_with_the_reason():
-    assert scores(results(APART)) == {}
-    assert left_out(results(APART)) == {
-        "copy": "no size beyond all that were trained on was evaluated under every scheme"
-    }
-    with pytest.raises(ValueError, match="Nothing can be compared: on copy no size beyond all"):
-        against(results(APART), "rope")
-    both = [made.written(record) for found in (results(APART), results(task="sort")) for record in found.records]
-    assert {scheme: [*runs] for scheme, runs in scores(made.results("x", both)).items()} == dict.fromkeys(
-        CURVES, ["sort"]
-    )
-
-
-def test_a_column_is_on_one_set_of_sizes():
-    """By sizes of its own the one that trained longer would be last; at 48 and 64 it is second."""
-    curves = {s: CURVES["rope"] | dict.fromkeys(FAR, v) for s, v in {"a": 0.6, "b": 0.4, "c": 0.3}.items()}
-    claims = [Published("copy", s, v, "x") for s, v in {"a": 0.9, LONGER: 0.8, "b": 0.7, "c": 0.6}.items()]
-    (found,) = rank_correlations(claims, Evidence(results(curves | {LONGER: CURVES[LONGER]})))
-    assert found.value == pytest.approx(1.0)
-    (apart,) = rank_correlations(
-        claims, Evidence(results(dict.fromkeys("abc", APART["rope"]) | {LONGER: APART[LONGER]}))
-    )
-    assert apart.value is None and (apart.schemes, apart.cells) == (4, 0)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from scipy import stats as scipy_stats
 
 from posenc.lab import metrics
 from posenc.lab.figures import claims
-from posenc.lab.results import control, fractions, statistics
-from posenc.lab.results.critical_difference import ranking
+from posenc.lab.results import fractions, statistics
 from posenc.lab.results.published import Order
 from posenc.lab.results.results import Results
 from posenc.lab.results.signed_ranks import wilcoxon
@@ -61,20 +60,6 @@ def test_pairs_with_equal_sums_of_counts_tie(up, down):
     assert (comparison.difference.low, comparison.difference.high) == (0.0, 0.0)
 
 
-def test_equal_schemes_share_their_ranks():
-    results = tied(tasks="tuvwx")
-    assert [row.rank for row in control.against(results, "a")] == [1.5, 1.5]
-    assert [row.improvement for row in control.against(results, "a")] == [0.5, 0.5]
-    assert ranking(results).ranks == (1.5, 1.5)
-
-
-def test_equal_runs_in_another_order_share_their_ranks():
-    """Seeds of .1, .2 and .3 against .3, .2 and .1: the mean over runs decides ranks."""
-    seeds = [{16: k} for k in (1, 2, 3)]
-    results = Results("made", (group("a", "t", seeds), group("b", "t", seeds[::-1])))
-    assert [row.rank for row in control.against(results, "b")] == [1.5, 1.5]
-
-
 def test_all_that_tie_are_named_the_best_with_a_p():
     """`compare` ranks both alike; the caption names both."""
     each = (("a", UP), ("b", DOWN))
@@ -84,7 +69,6 @@ def test_all_that_tie_are_named_the_best_with_a_p():
     results = Results("made", (*many, worse))
     said = claims.better(results, {})
     assert "a and b above 1 of 1, p = " in said
-    assert {r.scheme for r in control.against(results, "c") if r.rank == 1.5} == {"a", "b"}
 
 
 def test_a_median_of_nine_tenths_holds():
@@ -134,23 +118,8 @@ def test_fractions_are_found_again_in_their_floats():
 @pytest.mark.parametrize("metric", [*metrics.LOSSES])
 def test_of_losses_less_is_better(metric):
     results = losing(metric, tasks="tuvwx")
-    rows = control.against(results, "b")
-    assert {row.scheme: row.rank for row in rows} == {"a": 1.0, "b": 2.0}
-    assert {row.scheme: row.improvement for row in rows} == {"a": 1.0, "b": 0.5}
-    assert ranking(results).schemes == ("a", "b")
     assert all(comparison.better == 1.0 for comparison in statistics.compare(results, "a", "b"))
     assert "a above 1 of 1" in claims.better(results, {})
-
-
-def test_a_loss_scores_from_its_floor_to_zero():
-    scores = control.scores(losing("nats"))
-    assert {scheme: {*of["t"]} for scheme, of in scores.items()} == {"a": {Fraction(9, 10)}, "b": {Fraction(26, 30)}}
-
-
-def test_losses_without_a_floor_are_left_out_for_that_reason():
-    results = losing("nats")
-    bare = Results("made", tuple(group(s, "t", [{8: 1, 16: k}] * 6, metric="nats") for s, k in (("a", 3), ("b", 4))))
-    assert control.left_out(results) == {} and control.left_out(bare) == {"t": "no floor of its loss is known"}
 
 
 def test_a_rate_is_chosen_by_the_least_loss():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posenc.lab.figures import panel_captions, profile, style
+from posenc.lab.figures import panel_captions, style
 from posenc.lab.figures.across import across, by_merit, panels
 from posenc.lab.figures.figures import length
 from posenc.lab.figures.panels import TRAINED, Panel, doubling, ranged, spaced
@@ -238,7 +238,6 @@ def test_captions_name_every_setting_that_is_not_the_default_and_the_rate():
     found = made.results("made", records)
     said = "Settings other than the default: batch=32, stem=conv(k=2), clip=0.5."
     assert unusual(found) == [said]
-    two = made.results("two", [made.rope(), made.rope(label="t5", drop=0.2)])
-    for caption in (across(found, SHOWN).caption, profile.profile(two).caption):
-        assert "Learning rate: 0.001." in caption and len(caption.splitlines()) <= 5
+    caption = across(found, SHOWN).caption
+    assert "Learning rate: 0.001." in caption and len(caption.splitlines()) <= 5
     assert said in across(found, SHOWN).caption and said in sections.question(found, None).body

@@ -1,18 +1,15 @@
-"""Claims, rank correlations and floors as the texts of a table, for `posenc reproduce` and the pages in docs."""
+"""Claims as the texts of a table, for `posenc reproduce`, reports and the pages in docs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from posenc.lab.results.at_floor import FloorRow
 from posenc.lab.results.orders import by_chance
 from posenc.lab.results.published import ALL, Order, Published, Seen
-from posenc.lab.results.rank_agreement import FEWEST, RankCorrelation
 from posenc.lab.results.reproduction import DIFFERS, NOT_ATTEMPTED, OPEN, Reproduction
 from posenc.lab.results.statistics import LEAST
-from posenc.lab.results.verdicts import distinct, orders_by_chance
-from posenc.language.echo import plural
+from posenc.lab.results.verdicts import count_verdicts, distinct, orders_by_chance
 
 COLUMNS = ("task", "scheme", "measure", "from", "seen", "claim", "our runs", "n", "p", "floor", "verdict")
 CALLED = {"published": "Published claims", "ours": "Claims of our own (predictions and arithmetic)"}
@@ -52,11 +49,6 @@ have equal weight. Claims of one fact, which say the same of the same runs or re
 verdict is about our setting: if that is smaller than the published one, "differs" means that the number does not carry
 over. seen: where the published claim was read: in the paper or its authors' released runs, in a copy (what others quote
 or derive from it), or from memory, where nobody could look it up."""
-FLOOR_COLUMNS = ("source", "seen", "task", "floor", "bag", "at the floor", "which")
-FLOOR_RULES = """\
-floor: the highest of all floors, at the sizes of the publication where they are known, else at ours. bag: what the
-row's most frequent token gets right. At the floor: published numbers at most one point above the highest floor.
-= bag: the number is that of the bag to the decimals printed, which is what a model without positions can reach."""
 
 
 def total(origin: str, counts: Mapping[str, int], claims: int) -> str:
@@ -69,6 +61,12 @@ def total(origin: str, counts: Mapping[str, int], claims: int) -> str:
 def verdicts(counts: Mapping[str, int]) -> str:
     """How often each verdict was given, of those that were."""
     return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "none"
+
+
+def tally(found: Sequence[Reproduction]) -> str:
+    """How many claims of each origin got each verdict."""
+    counts, origins = count_verdicts(found), [finding.published.origin for finding in found]
+    return " ".join(total(origin, of, origins.count(origin)) for origin, of in counts.items() if sum(of.values()))
 
 
 def why_open(findings: Sequence[Reproduction]) -> str:
@@ -115,52 +113,11 @@ def row(finding: Reproduction) -> dict[str, str]:
     }
 
 
-def ranked(ranks: Sequence[RankCorrelation]) -> str:
-    """The rank correlations of one experiment as a sentence; columns of one task are told apart by their source."""
-    names = [corr.column for corr in ranks]
-    each = [_ranked(corr, names.count(corr.column) > 1) for corr in ranks]
-    over = "; intervals are over our runs, not over schemes" if any(corr.value is not None for corr in ranks) else ""
-    return f"Rank correlation (Spearman) with what was published{over}: {'; '.join(each)}."
-
-
-def floor_rows(rows: Sequence[FloorRow]) -> list[list[str]]:
-    """The published numbers that are floors, a row for each task that has any, and how many there are in all."""
-    total = f"{sum(len(row.cells) for row in rows)} of {sum(row.of for row in rows)}"
-    return [*(_floor_row(row) for row in rows if row.cells or row.bags), ["all", "", "", "", "", total, ""]]
-
-
-def _floor_row(row: FloorRow) -> list[str]:
-    cells = [f"{scheme} {value:.3f}{' = bag' if scheme in row.bags else ''}" for scheme, value in row.cells]
-    bag = "–" if row.bag is None else f"{row.bag:.4f}"
-    return [
-        row.source,
-        ", ".join(row.seen),
-        row.task,
-        f"{row.floor:.4f}",
-        bag,
-        f"{len(row.cells)} of {row.of}",
-        ", ".join(cells),
-    ]
-
-
 def _verdict(finding: Reproduction) -> str:
     if finding.verdict == DIFFERS and finding.better is not None:
         return f"{finding.verdict}: ours {'better' if finding.better else 'worse'}"
     cause = finding.verdict in (OPEN, NOT_ATTEMPTED) and SHORT.get(finding.cause)
     return f"{finding.verdict}: {cause}" if cause else finding.verdict
-
-
-def _ranked(corr: RankCorrelation, several: bool) -> str:
-    name = f"{corr.column} in {corr.source}" if several else corr.column
-    if not corr.cells:
-        return f"{name} – (the runs of {plural(corr.schemes, 'scheme')} share no size or no places to be compared at)"
-    sizes = plural(corr.schemes, "scheme") if corr.cells == corr.schemes else f"{corr.cells} numbers"
-    if corr.value is None:
-        why = f"{FEWEST} are needed" if corr.schemes < FEWEST else "all are equal"
-        return f"{name} – ({sizes}; {why})"
-    few = ", too narrow below six runs" if corr.runs < LEAST else ""
-    interval = f"95% bootstrap {corr.low:.2f} to {corr.high:.2f}{few}"
-    return f"{name} {corr.value:.2f} ({interval}; {sizes}, n = {corr.runs})"
 
 
 def _number(claim: Published, explained: bool) -> str:

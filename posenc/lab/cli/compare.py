@@ -1,9 +1,9 @@
-"""`posenc compare`: two schemes on each task, or one against all others over all tasks. It needs no jax."""
+"""`posenc compare`: two schemes on each task, or one against each other scheme. It needs no jax."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -17,10 +17,8 @@ from posenc.lab.metrics import LOSSES
 from posenc.language.echo import plural
 
 if TYPE_CHECKING:
-    from posenc.lab.results.control import Against
     from posenc.lab.results.results import Results
     from posenc.lab.results.statistics import Comparison, TableCell
-    from posenc.lab.store.schema import TaskRecord
 
 HINDERED = {
     "both": "neither solves the sizes trained on and both losses still fell, so this compares speed of learning; train"
@@ -35,7 +33,7 @@ HINDERED = {
 class Compare:
     """Two schemes on each task that both ran, paired by seed: the probability that the first is better.
 
-    Without B, A is the control: each other scheme beside it, over all tasks that all schemes ran.
+    Without B, A is the control: it is compared with each other scheme, and p is corrected for all tests (Holm).
     """
 
     run: First
@@ -43,53 +41,69 @@ class Compare:
     first: Annotated[Positional[str], arg(metavar="A")]
     """A scheme, by its name in tables."""
     second: Annotated[Positional[str | None], arg(metavar="B", help_behavior_hint="")] = None
-    """The scheme to compare it with. Default: all others."""
+    """The scheme to compare it with. Default: each other scheme."""
     size: int | None = None
-    """Compare two at this size. Default: the mean over all sizes beyond the training range."""
+    """Compare at this size. Default: the mean over all sizes beyond the training range."""
     metric: Metric = None
     json: Flag = False
     """Print JSON."""
 
     def __call__(self) -> int:
-        if self.second is None and self.size is not None:
-            raise ValueError("--size needs two schemes; name a second one, or leave --size out.")
-        if self.second is None and self.metric is not None:
-            raise ValueError(
-                "--metric needs two schemes: with one, scores are counted from floors, which are not known by"
-                " every metric; name a second scheme, or leave --metric out."
-            )
         from posenc.lab.figures.captions import rates
         from posenc.lab.results.statistics import cells
 
         results = results_of(self.run, self.metric)
         check_finished(results, self.run)
-        labels = [cell.scheme for cell in cells(results)]
+        table = cells(results)
+        labels = [cell.scheme for cell in table]
         first = chosen.scheme(self.first, labels)
-        if self.second is None:
-            from posenc.lab.figures.profile import over
-            from posenc.lab.results.control import against
-
-            beside = against(results, first)
-            notes = [*over(results, beside[0].tasks[:1]), *rates(cells(results))]  # the first line has the tasks
-            if self.json:
-                rows = [dataclasses.asdict(row) for row in beside]
-                say_json({"control": first, "schemes": rows, "notes": notes})
-            else:
-                say("\n".join([ranked(beside), *notes]))
+        second = None if self.second is None else chosen.scheme(self.second, labels)
+        comparisons = compared(results, first, [second] if second else sorted({*labels} - {first}), self.size)
+        shown = tuple(cell for cell in table if cell.scheme in {first, *(one.second for one in comparisons)})
+        doubts = _doubts(results, comparisons, shown)
+        corrected = _corrected(comparisons, doubts)
+        if self.json:
+            rows = [_row(one, doubts.get(_key(one)), corrected.get(_key(one))) for one in comparisons]
+            say_json({"first": first, "second": second, "tasks": rows, "notes": rates(shown)})
         else:
-            from posenc.lab.results.statistics import compare
-
-            second = chosen.scheme(self.second, labels)
-            comparisons = compare(results, first, second, self.size)
-            shown = tuple(cell for cell in cells(results) if cell.scheme in (first, second))
-            doubts = _doubts(results, comparisons, shown)
-            if self.json:
-                rows = [_row(comparison, doubts.get(comparison.task)) for comparison in comparisons]
-                say_json({"first": first, "second": second, "tasks": rows, "notes": rates(shown)})
-            else:
-                say("\n".join([_paired(comparisons, doubts, results.tasks()), *rates(shown)]))
+            lines = [_line(one, doubts.get(_key(one)), corrected) for one in comparisons]
+            against = second or f"{plural(len({one.second for one in comparisons}), 'scheme')}"
+            head = f"{first} against {against}, paired by seed, over {comparisons[0].sizes}"
+            say("\n".join([head, *lines, *_few(comparisons, doubts), *rates(shown)]))
         report(results.problems)
         return 0
+
+
+def compared(results: Results, first: str, others: Sequence[str], size: int | None) -> list[Comparison]:
+    """A scheme against others on every task. Raises `ValueError` if it can be compared with none of them."""
+    from posenc.lab.results.statistics import compare
+
+    comparisons: list[Comparison] = []
+    refusals: list[ValueError] = []
+    for other in others:
+        try:
+            comparisons += compare(results, first, other, size)
+        except ValueError as error:
+            refusals.append(error)
+    if not others:
+        raise ValueError(f"{first!r} is the only scheme of these results; give a run with others.")
+    if not comparisons:
+        raise refusals[0]
+    return comparisons
+
+
+def _key(comparison: Comparison) -> tuple[str, str]:
+    return comparison.task, comparison.second
+
+
+def _corrected(
+    comparisons: Sequence[Comparison], doubts: Mapping[tuple[str, str], Doubt]
+) -> dict[tuple[str, str], float]:
+    """Task and second scheme to p after Holm's correction for all that are tested here."""
+    from posenc.lab.results.signed_ranks import holm
+
+    tested = [one for one in comparisons if one.wilcoxon is not None and _key(one) not in doubts]
+    return dict(zip(map(_key, tested), holm([one.wilcoxon or 0.0 for one in tested]), strict=True))
 
 
 class Doubt(NamedTuple):
@@ -100,8 +114,10 @@ class Doubt(NamedTuple):
     """Whether the difference is of anything but guesses."""
 
 
-def _doubts(results: Results, comparisons: tuple[Comparison, ...], shown: tuple[TableCell, ...]) -> dict[str, Doubt]:
-    """Task to the doubt about its comparison, where there is one."""
+def _doubts(
+    results: Results, comparisons: Sequence[Comparison], shown: Sequence[TableCell]
+) -> dict[tuple[str, str], Doubt]:
+    """Task and second scheme to the doubt about their comparison, where there is one."""
     from posenc.lab.figures.floor_lines import NAMES
     from posenc.lab.results.floors import best_floor
     from posenc.lab.results.learned import at_floor, hindrance
@@ -109,103 +125,54 @@ def _doubts(results: Results, comparisons: tuple[Comparison, ...], shown: tuple[
 
     tasks, fell, doubts = results.tasks(), falling(results), {}
     for comparison in comparisons:
-        both = [cell for cell in shown if cell.task == comparison.task]
-        task = tasks[comparison.task]
+        schemes, task = (comparison.first, comparison.second), tasks[comparison.task]
+        both = [cell for cell in shown if cell.task == comparison.task and cell.scheme in schemes]
         if at_floor(task, both, comparison.over) and (floor := best_floor(task, comparison.over)):
             height = f"{NAMES[floor[0]]} {floor[1]:.2f}".replace(" 0.", " .")
-            doubts[comparison.task] = Doubt(f"both at the floor ({height}); not compared", False)
+            doubts[_key(comparison)] = Doubt(f"both at the floor ({height}); not compared", False)
         elif why := hindrance(both, fell, beyond=any(n in cell.beyond for n in comparison.over for cell in both)):
-            doubts[comparison.task] = Doubt(HINDERED[why], True)
+            doubts[_key(comparison)] = Doubt(HINDERED[why], True)
     return doubts
 
 
-def _row(comparison: Comparison, doubt: Doubt | None) -> dict[str, Any]:
+def _row(comparison: Comparison, doubt: Doubt | None, corrected: float | None) -> dict[str, Any]:
     """A comparison as JSON, without what is not said of it."""
-    row = dataclasses.asdict(comparison) | {"doubt": doubt and doubt.reason}
+    row = dataclasses.asdict(comparison) | {"holm": corrected, "doubt": doubt and doubt.reason}
     if doubt is not None:
         row |= dict.fromkeys(("better", "interval", "wilcoxon", *(() if doubt.measured else ("difference", "by_rate"))))
     return row
 
 
-def _paired(comparisons: tuple[Comparison, ...], doubts: Mapping[str, Doubt], tasks: Mapping[str, TaskRecord]) -> str:
-    """A line for each task, every number with its n and the name of its interval."""
-    lines = [f"{comparisons[0].first} against {comparisons[0].second}, paired by seed, over {comparisons[0].sizes}"]
-    for comparison in comparisons:
-        gap, doubt = comparison.difference, doubts.get(comparison.task)
-        sign = "<" if tasks[comparison.task].metric in LOSSES else ">"
-        difference = f"median difference {gap.median:+.3f}, {gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]"
-        if len(comparison.by_rate) > 1:
-            medians = (f"{rate:g} {median:+.3f}" for rate, median in comparison.by_rate.items())
-            difference += f", by rate {', '.join(medians)}"
-        if doubt is not None:
-            numbers = f"{difference}, n = {comparison.n} seeds; " if doubt.measured else ""
-            lines.append(f"{comparison.task}: {numbers}{doubt.reason}.")
-            continue
-        interval = " [{:.2f}, {:.2f}], 95% Wilson".format(*comparison.interval) if comparison.interval else ""
-        p = f"; Wilcoxon p = {comparison.wilcoxon:.3g}" if comparison.wilcoxon is not None else ""
-        lines.append(
-            f"{comparison.task}: P({comparison.first} {sign} {comparison.second}) = {comparison.better:.2f}{interval}, "
-            f"n = {comparison.n} seeds; {difference}{p}"
-        )
-    tested = tuple(comparison for comparison in comparisons if comparison.task not in doubts)
-    few = [comparison.task for comparison in tested if comparison.interval is None]
-    where = "" if len(few) == len(comparisons) else f" on {', '.join(few)}"
-    lines += [f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else []
-    return "\n".join([*lines, *_least(tested)])
+def _line(comparison: Comparison, doubt: Doubt | None, corrected: Mapping[tuple[str, str], float]) -> str:
+    """One comparison, every number with its n and the name of its interval."""
+    gap, n = comparison.difference, f"n = {comparison.n} seeds"
+    difference = f"median difference {gap.median:+.3f}, {gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]"
+    if len(comparison.by_rate) > 1:
+        medians = (f"{rate:g} {median:+.3f}" for rate, median in comparison.by_rate.items())
+        difference += f", by rate {', '.join(medians)}"
+    sign = "<" if comparison.metric in LOSSES else ">"
+    pair = f"{comparison.first} {sign} {comparison.second}"
+    if doubt is not None:
+        return f"{comparison.task}: {pair}: {f'{difference}, {n}; ' * doubt.measured}{doubt.reason}."
+    interval = " [{:.2f}, {:.2f}], 95% Wilson".format(*comparison.interval) if comparison.interval else ""
+    p = f"; Wilcoxon p = {comparison.wilcoxon:.3g}" if comparison.wilcoxon is not None else ""
+    if p and len(corrected) > 1:
+        p += f", {corrected[_key(comparison)]:.2g} after Holm"
+    return f"{comparison.task}: P({pair}) = {comparison.better:.2f}{interval}, {n}; {difference}{p}"
 
 
-def _least(comparisons: tuple[Comparison, ...]) -> list[str]:
-    """The smallest p that so few pairs can have, where several tasks need a smaller one."""
-    from posenc.lab.results.statistics import ALPHA, ENOUGH, least_p
+def _few(comparisons: Sequence[Comparison], doubts: Mapping[tuple[str, str], Doubt]) -> list[str]:
+    """Where seeds are too few: for an interval, and for a p that survives the correction."""
+    from posenc.lab.results.statistics import ALPHA, ENOUGH, LEAST, least_p
 
-    ns = sorted(
-        {comparison.n for comparison in comparisons if comparison.wilcoxon is not None and comparison.n < ENOUGH}
-    )
-    if not ns:
-        return []
-    least, tests = least_p(ns[0]), sum(comparison.wilcoxon is not None for comparison in comparisons)
-    line = f"Wilcoxon's p is {least:.2g} at least with {ns[0]} seeds"
-    if least * tests > ALPHA:
-        line += f", which cannot reach {ALPHA:g} after correction for {tests} tasks"
-    return [f"{line}; use {ENOUGH} seeds, with which it is {least_p(ENOUGH):.1g}."]
-
-
-def ranked(beside: tuple[Against, ...]) -> str:
-    """A line for each scheme, the control first."""
-    from posenc.lab.results.control import TASKS
-
-    control, *others = beside
-    lines = [
-        f"{control.scheme} is the control, over {plural(len(control.tasks), 'task')} beyond the sizes trained on: "
-        f"{', '.join(control.tasks)}",
-        f"{control.scheme}: rank {control.rank:.2f} of {len(beside)}, {_score(control)}",
-    ]
-    for other in others:
-        p = "" if other.p is None else f" (p = {other.p:.2g} after Holm)"
-        interval = _interval(other.improvement_interval)
-        lines.append(
-            f"{other.scheme}: rank {other.rank:.2f}{p}, better than {control.scheme} with probability "
-            f"{other.improvement:.2f}{interval}, {_score(other)}"
-        )
-    lines.append(
-        "Scores: 0 is the highest floor or worse, 1 everything right, or the least loss. Ranks: 1 is the best."
-    )
-    if len(control.tasks) < TASKS:
-        lines.append(f"Fewer than {TASKS} tasks: ranks are not tested.")
-    if any(row.middle_interval is None for row in beside):
-        lines.append("Brackets need 6 seeds of every task; run more.")
-    else:
-        lines.append(
-            "Brackets: of a probability 95% Wilson, of as many runs as a task has; of the interquartile mean 95%"
-            " percentile bootstrap over runs, stratified by task."
-        )
-    return "\n".join(lines)
-
-
-def _score(row: Against) -> str:
-    n = f"n = {row.n} of each task"
-    return f"interquartile mean of scores {row.middle:.2f}{_interval(row.middle_interval)}, {n}"
-
-
-def _interval(ends: tuple[float, float] | None) -> str:
-    return f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else ""
+    compared_here = [one for one in comparisons if _key(one) not in doubts]
+    few = dict.fromkeys(one.task for one in compared_here if one.interval is None)
+    where = "" if len(few) == len({one.task for one in comparisons}) else f" on {', '.join(few)}"
+    lines = [f"Fewer than {LEAST} seeds{where}: no interval and no test; run more."] if few else []
+    tested = [one.n for one in compared_here if one.wilcoxon is not None]
+    if tested and (n := min(tested)) < ENOUGH:
+        line = f"Wilcoxon's p is {least_p(n):.2g} at least with {n} seeds"
+        if least_p(n) * len(tested) > ALPHA:
+            line += f", which cannot reach {ALPHA:g} after correction for {len(tested)} tests"
+        lines.append(f"{line}; use {ENOUGH} seeds, with which it is {least_p(ENOUGH):.1g}.")
+    return lines

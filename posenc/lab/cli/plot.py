@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
-from posenc.lab.cli import chosen
 from posenc.lab.cli.options import METRICS, First, Measured
 from posenc.lab.cli.output import report, say
 from posenc.lab.cli.read import check_finished, experiment_of, not_empty, stored
@@ -31,15 +30,10 @@ FIGURES = {
     "curves": "posenc.lab.figures.curves:curves",
     "steps": "posenc.lab.figures.curves:steps",
     "seeds": "posenc.lab.figures.rows:solved_seeds",
-    "profile": "posenc.lab.figures.profile:profile",
-    "improvement": "posenc.lab.figures.improvement:improvement",
-    "ranks": "posenc.lab.figures.ranks:ranks",
 }
 """Figure to the function that draws it: results to a `Drawing`. Loaded when needed, so that help starts at once."""
 FALLING = ("length", "place", "excess", "curves", "steps")
 """The figures that can show a loss; the others count what is right."""
-CONTROLLED = ("improvement", "ranks")
-"""The figures that set schemes beside one control."""
 Venue = Literal["neurips", "icml", "iclr", "acl"]
 Width = Literal["column", "text"]
 Size = tuple[Venue, Width] | None
@@ -58,12 +52,8 @@ class Plot:
     figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
     """length: accuracy against size; heatmap: task by scheme; error: error rate on a log axis; place: accuracy by place
     in the text; excess: the loss above an exact least one by place; curves: loss along training; steps: steps until it
-    is small; seeds: how many solve each size; over all tasks at once, profile: how many runs reach each score,
-    improvement: each scheme beside the control, ranks: mean ranks and which of them differ. Default: length, and
-    heatmap if sizes beyond the training range were measured."""
-    control: Annotated[str | None, arg(metavar="SCHEME", help_behavior_hint="")] = None
-    """The scheme with which improvement and ranks compare the others. Default: nope for improvement; all pairs for
-    ranks."""
+    is small; seeds: how many solve each size. Default: length, and heatmap if sizes beyond the
+    training range were measured."""
     metric: Annotated[Measured, arg(metavar=METRICS, help_behavior_hint="")] = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
     or their mean loss in nats or
@@ -89,8 +79,6 @@ class Plot:
                 f"--out is {self.out!r}, the name of one file, and a figure is written in several formats; give a"
                 " folder."
             )
-        if self.control is not None and not {*CONTROLLED} & {*(wanted or ())}:
-            raise ValueError(f"--control is for --figure {' or '.join(CONTROLLED)}; add one of them, or leave it out.")
         if self.width is not None and self.venue is None:
             raise ValueError("--width needs --venue, which decides how wide a column is; give both, or neither.")
         _check_shares({self.metric}, wanted)
@@ -104,7 +92,7 @@ class Plot:
         need_matplotlib()
         if path is not None:
             folder = committed.figures_of(path) if self.out is None else Path(self.out)
-            draw_experiment(path, folder, size, wanted, self.metric, self.control)
+            draw_experiment(path, folder, size, wanted, self.metric)
         else:
             results = stored(self.run).shown(self.metric)
             check_finished(results, self.run)
@@ -112,7 +100,7 @@ class Plot:
             metrics = {record.task.metric for record in results.records}
             _check_shares(metrics, wanted)
             usual = (FALLING[:1] if self.metric else FALLING[:2]) if metrics & LOSSES.keys() else _applicable(results)
-            draw(results, wanted or usual, folder, size, self.control)
+            draw(results, wanted or usual, folder, size)
         return 0
 
 
@@ -131,19 +119,13 @@ def draw(
     wanted: tuple[str, ...],
     folder: Path,
     size: Size = None,
-    control: str | None = None,
     of: str = "",
 ) -> None:
     """Draw figures of results into a folder, each called by its name after that of what it is `of`, and print where
     they are."""
-    from posenc.lab.results.statistics import cells
-
     report(results.problems)
-    if control is not None:
-        control = chosen.scheme(control, [cell.scheme for cell in cells(results)])
     for name in wanted:
-        maker = pkgutil.resolve_name(FIGURES[name])
-        drawing = maker(results, control) if name in CONTROLLED else maker(results)
+        drawing = pkgutil.resolve_name(FIGURES[name])(results)
         _save(drawing, folder, f"{of}.{name}" if of else name, results, size)
 
 
@@ -153,7 +135,6 @@ def draw_experiment(
     size: Size = None,
     wanted: tuple[str, ...] | None = None,
     metric: str | None = None,
-    control: str | None = None,
 ) -> None:
     """Draw figures from an experiment's committed record, in its words; by default its own, which has a caption of its
     axes where it gives none."""
@@ -162,7 +143,7 @@ def draw_experiment(
 
     results, experiment = stored(str(path)), from_file(path, yes=True)
     if wanted is not None:
-        draw(worded(experiment, results, metric), wanted, folder, size, control, experiment.name)
+        draw(worded(experiment, results, metric), wanted, folder, size, experiment.name)
         return
     report(results.problems)
     own_drawing, results = drawing(experiment, results)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli import chosen
-from posenc.lab.cli.options import File, Flag, Metric, Settings, Text
+from posenc.lab.cli.options import File, Flag, Metric, Settings
 from posenc.lab.cli.output import output_path, report, say
 from posenc.lab.cli.read import experiment_of, filter_results, stored
 from posenc.lab.results.standing import finished
@@ -38,8 +37,6 @@ class WriteReport:
     """Runs, folders, bundles, or experiments (names or files) whose records are committed."""
     out: Annotated[File, arg(aliases=["-o"])] = "report.html"
     """The file, NAME.html. A report that is there is written over, and no other file."""
-    control: Annotated[Text, arg(metavar="SCHEME", help_behavior_hint="")] = None
-    """Also compare each other scheme with this one, as `posenc compare RUN SCHEME` does."""
     only: Settings = ()
     """Only these tasks, schemes, families, seeds or rates: scheme=rope,alibi."""
     metric: Metric = None
@@ -111,11 +108,10 @@ class WriteReport:
         lines, text = sections.commands(results, header.command if header else "")
         head = [sections.question(results, header), *_claims(experiment, run), sections.table(results)]
         figures = [Section("Figures", paragraphs(missing, "notes") or " "), *made]
-        beside = [_compared(results, self.control)] if self.control is not None else []
         cost = header.cost if header else ""
         ends = [sections.outcomes(results), sections.learning_rates(results)]
         ends += [sections.origin(results, lines, text, cost)]
-        return Chapter(results.name, sections.lead(results, header), [*head, *figures, *beside, *ends])
+        return Chapter(results.name, sections.lead(results, header), [*head, *figures, *ends])
 
 
 def _writable(text: str) -> Path:
@@ -143,32 +139,16 @@ def _folder(run: str) -> Path:
 
 
 def _claims(experiment: Experiment | None, run: str) -> list[Section]:
-    """The claims of an experiment beside its committed results, and the answer in words."""
+    """The claims of an experiment beside its committed results, with their verdicts."""
     if experiment is None or not experiment.published:
         return []
     from posenc.lab.cli import claims
     from posenc.lab.cli.reproduce import reproduced
     from posenc.lab.report.page import Section, folded, paragraphs, rows
-    from posenc.lab.results.answer import answer
 
     of_claims = reproduced(experiment, stored(run))
     columns = (*claims.COLUMNS, "reason", "source")
     lines = [[claims.row(finding)[column] for column in columns] for finding in of_claims.found]
-    sentences = [answer(of_claims.found, of_claims.evidence), claims.ranked(of_claims.ranks) if of_claims.ranks else ""]
     legend = paragraphs(claims.LEGEND.split("\n\n"), "notes")
-    body = paragraphs(sentences) + folded(f"Each of {len(lines)} claims, and why", rows(columns, lines) + legend)
-    return [Section("What was claimed, and whether it holds here", body)]
-
-
-def _compared(results: Results, control: str) -> Section:
-    """Every other scheme beside the control."""
-    from posenc.lab.cli.compare import ranked
-    from posenc.lab.figures.profile import over
-    from posenc.lab.report.page import Section, paragraphs
-    from posenc.lab.results.control import against
-    from posenc.lab.results.statistics import cells
-
-    control = chosen.scheme(control, [cell.scheme for cell in cells(results)])
-    beside = against(results, control)
-    sentences = [*ranked(beside).split("\n"), *over(results, beside[0].tasks[:1])]
-    return Section(f"Beside {control}", paragraphs(sentences))
+    each = folded(f"Each of {len(lines)} claims, and why", rows(columns, lines) + legend)
+    return [Section("What was claimed, and whether it holds here", paragraphs([claims.tally(of_claims.found)]) + each)]

@@ -1,6 +1,6 @@
 """`posenc reproduce`: each claim beside our committed records, with n, interval, verdict and its reason.
 
-Ranks, the answer in words, and two totals, of what was published and of what is ours, follow.
+Two totals follow: of published claims and of our own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,8 @@ from tyro.conf import Positional
 from posenc.lab.cli import claims
 from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import clean, say, say_json, say_rows
-from posenc.lab.results.answer import answer
-from posenc.lab.results.at_floor import FloorRow, at_floor
-from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.orders import TEST
 from posenc.lab.results.published import ORIGINS, Order, count_seen
-from posenc.lab.results.rank_agreement import RankCorrelation, rank_correlations
 from posenc.lab.results.reproduction import BOTH, Reproduction
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.verdicts import count_verdicts, findings, orders_by_chance
@@ -37,9 +33,7 @@ class Reproduced:
 
     experiment: Experiment
     results: Results | None
-    evidence: Evidence | None
     found: tuple[Reproduction, ...]
-    ranks: tuple[RankCorrelation, ...]
 
 
 @dataclass(frozen=True)
@@ -52,8 +46,6 @@ class Reproduce:
 
     name: Positional[tuple[str, ...]] = ()
     """Experiments, such as length or experiments/length.py. Default: all."""
-    floors: Flag = False
-    """Which published numbers are floors: those that a guess gets which ignores the tokens, or their order."""
     legend: Flag = False
     """Print what the columns and the verdicts mean, by which rules."""
     json: Flag = False
@@ -66,9 +58,6 @@ class Reproduce:
         files = committed.files()
         stems = {_stem(name, files): None for name in self.name} or dict.fromkeys(files)
         reports = [reproduced(experiment, results) for experiment, results in _read(files, stems)]
-        if self.floors:
-            _floors(at_floor([(r.experiment.published, r.results) for r in reports]), self.json)
-            return 0
         all_findings = [finding for report in reports for finding in report.found]
         counts = count_verdicts(all_findings)
         sightings = count_seen(finding.published for finding in all_findings)
@@ -117,14 +106,11 @@ def _read(files: dict[str, Path], stems: dict[str, None]) -> list[tuple[Experime
 
 def reproduced(experiment: Experiment, results: Results | None) -> Reproduced:
     """What became of the claims of an experiment, by its committed results."""
-    evidence = None if results is None else Evidence(results)
-    ranks = () if evidence is None else rank_correlations(experiment.published, evidence)
-    reproductions = findings(experiment.published, evidence, experiment.header.attempted)
-    return Reproduced(experiment, results, evidence, reproductions, ranks)
+    return Reproduced(experiment, results, findings(experiment.published, results, experiment.header.attempted))
 
 
 def _block(report: Reproduced, named: bool) -> None:
-    """Print the claims of one experiment; the answer in words where it was named."""
+    """Print the claims of one experiment, with reasons and sources if it was named."""
     experiment, head, all_findings = report.experiment, report.experiment.header, report.found
     lines = [f"{experiment.name}: {head.claim}", f"Source: {head.source}"]
     lines += [f"Setting: {head.setting}"] * bool(head.setting)
@@ -138,8 +124,6 @@ def _block(report: Reproduced, named: bool) -> None:
     if all_findings and (report.results is not None or named):
         columns = (*claims.COLUMNS, "reason", "source") if named else claims.COLUMNS
         say_rows(columns, [[row[c] for c in columns] for row in map(claims.row, all_findings)])
-    _say_filled([claims.ranked(report.ranks)] * bool(report.ranks))
-    _say_filled([answer(all_findings, report.evidence)] if named else [])
     say("")
 
 
@@ -148,15 +132,6 @@ def _say_filled(lines: list[str]) -> None:
     filled = (textwrap.fill(line, 118, subsequent_indent="  ", break_on_hyphens=False) for line in lines if line)
     if text := "\n".join(filled):
         say(text)
-
-
-def _floors(rows: tuple[FloorRow, ...], json: bool) -> None:
-    """Print which published numbers are floors."""
-    if json:
-        say_json({"floors": [dataclasses.asdict(row) for row in rows]})
-        return
-    say_rows(claims.FLOOR_COLUMNS, claims.floor_rows(rows))
-    say(claims.FLOOR_RULES)
 
 
 def _as_json(report: Reproduced) -> dict[str, Any]:
@@ -170,6 +145,4 @@ def _as_json(report: Reproduced) -> dict[str, Any]:
         rows[-1] |= {name: getattr(finding, name) for name in names}
     code = report.results.provenance().get("commit", []) if report.results else []
     fields = {"name": report.experiment.name, **dataclasses.asdict(report.experiment.header)}
-    fields |= {"recorded": report.results is not None, "commit": code, "rows": rows}
-    ranks = [dataclasses.asdict(corr) for corr in report.ranks]
-    return {**fields, "rank_correlations": ranks, "answer": answer(report.found, report.evidence)}
+    return fields | {"recorded": report.results is not None, "commit": code, "rows": rows}

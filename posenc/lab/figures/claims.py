@@ -15,10 +15,10 @@ from posenc.lab.figures.captions import listed
 from posenc.lab.figures.style import plain
 from posenc.lab.metrics import LOSSES, merit
 from posenc.lab.results import fractions
-from posenc.lab.results.control import holm
 from posenc.lab.results.learned import SOLVED, WORDS, Hindrance, above_floor, bar, error, hindrance, solves
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results
+from posenc.lab.results.signed_ranks import holm
 from posenc.lab.results.statistics import LEAST, LEVEL, TableCell, by_range, cells, summary
 
 NAMED = 6

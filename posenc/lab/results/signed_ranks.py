@@ -1,4 +1,4 @@
-"""Wilcoxon's signed-rank test, exact with ties too. No jax; SciPy is imported where it is needed."""
+"""Wilcoxon's signed-rank test, exact with ties too, and Holm's correction. No jax; SciPy is imported when needed."""
 
 from __future__ import annotations
 
@@ -28,3 +28,12 @@ def wilcoxon(gaps: Sequence[float | Fraction]) -> float:
         chance[rank:] = (chance[rank:] + chance[: len(chance) - rank]) / 2
         chance[:rank] /= 2
     return min(1.0, 2 * float(chance[: min(above, total - above) + 1].sum()))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return values of p after Holm's correction for how many there are (Holm, 1979)."""
+    order, most, corrected = np.argsort(p, kind="stable"), 0.0, [0.0] * len(p)
+    for place, i in enumerate(order):
+        most = max(most, min(1.0, (len(p) - place) * p[i]))
+        corrected[i] = most
+    return corrected

@@ -32,8 +32,6 @@ LEVEL = 0.95
 ALPHA = 0.05
 ENOUGH = 10
 """Pairs from which on Wilcoxon's test can show a difference also after correction for a few dozen tests."""
-DRAWS = 2000
-"""Samples of a bootstrap."""
 HOLDS = 0.9
 """The least median accuracy at a size up to which a scheme holds."""
 Runs = Mapping[tuple[float, int], float]
@@ -162,6 +160,7 @@ class Comparison:
     """The sizes of which a value is the mean."""
     by_rate: Mapping[float, float] = field(default_factory=dict)
     """Each learning rate at which both are reported, to the median difference at it."""
+    metric: str = ""
 
     @property
     def n(self) -> int:
@@ -366,7 +365,7 @@ def _compared(
     p = wilcoxon(gaps) if len(gaps) >= LEAST else None
     rounded = tuple((seed, float(ours), float(theirs)) for seed, ours, theirs in pairs)
     head = (a.task, a.scheme, b.scheme, where, rounded)
-    return Comparison(*head, better, interval, summary(gaps), p, over, _by_rate(a, b, over))
+    return Comparison(*head, better, interval, summary(gaps), p, over, _by_rate(a, b, over), a.metric)
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:

@@ -37,7 +37,7 @@ from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.numbers import number
 from posenc.lab.results.orders import by_chance, order
 from posenc.lab.results.published import ALL, EPSILON, ORIGINS, Order, Published
-from posenc.lab.results.rank_agreement import live, reciprocal_ranks, unranked
+from posenc.lab.results.reciprocal_ranks import live, reciprocal_ranks, unranked
 from posenc.lab.results.reproduction import (
     AGREES,
     BOTH,

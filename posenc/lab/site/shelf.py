@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 import posenc
+from posenc.lab.cli import claims
 from posenc.lab.results.ability_scores import words_in
-from posenc.lab.results.answer import answer
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.reproduction import Reproduction
 from posenc.lab.results.results import Results, load
@@ -97,5 +97,5 @@ def _shelved(path: Path) -> Shelved:
             results = load(record)
             evidence = Evidence(results)
     reproductions = findings(experiment.published, evidence, experiment.header.attempted)
-    words = answer(reproductions, evidence) if reproductions and evidence else ""
+    words = claims.tally(reproductions) if reproductions and evidence else ""
     return Shelved(experiment, path, results, reproductions, words)
