@@ -7,6 +7,7 @@ import pytest
 from posenc.lab.results import atlas_cells
 from posenc.lab.results.results import load
 from posenc.lab.spec import atlas
+from posenc.lab.spec.abilities import ability_of
 from posenc.lab.spec.run import Plan, Run
 from tests.lab.test_atlas_cells import cell
 from tests.lab.test_sources import SCHEME
@@ -100,3 +101,55 @@ def test_a_scheme_of_ones_own_has_the_cells_of_the_model_asked_for(posenc, recor
 def test_a_probe_that_a_scheme_cannot_run_is_told_and_the_others_go_on(posenc, recorded, short):
     said = posenc("atlas", "rope(fraction=0.3)", "--probes", "offset,second", "--dry-run")
     assert said.code == 2 and said.err.count("has no cell on") == 2, "a part of the features that is no pair"
+
+
+SEVERAL = (
+    cell("rope", probe="count", twice=0.5),
+    cell("fox", probe="count", twice=0.949, reach=2.0, rates_apart=0.3),
+    cell("t5", probe="count", trained=0.8996, reach=None, twice=0.99),
+    cell("lstm", probe="count", twice=0.97, reach=4.0),
+    cell("rope", probe="parity", twice=0.5, floor=0.5),
+    cell("fox", probe="parity", twice=0.5, reach=1.0, floor=0.5),
+    cell("fox", probe="offset"),
+)
+
+
+def test_an_ability_is_answered_with_what_holds_what_does_not_and_what_to_take(posenc, monkeypatch):
+    monkeypatch.setattr("posenc.lab.cli.atlas.recorded_cells", lambda: SEVERAL)
+    lines = posenc("atlas", "--for", "counting").out.splitlines()
+    heads = ["count", "at least .9 up to 4 L", "up to 2 L", "not up to 2 L", "not learned", "parity", "not up to 2 L"]
+    assert [line.partition(":")[0].strip() for line in lines[1:]] == [*heads, "Take", "How sure"]
+    assert "LSTM (no attention) .97" in lines[2] and "fox .94" in lines[3] and "t5 .89" in lines[5], lines
+    assert "Take: rope (.50 at 2 L), fox (.50 at 2 L);" in lines[8], "of both probes; an LSTM is no scheme"
+    assert "4 rows, medians of 2 seeds × 2 rates" in lines[9]
+    found = json.loads(posenc("atlas", "--for", "counting", "--json").out)
+    assert found["probes"] == ["count", "parity"] and found["take"] == ["rope", "fox"] and len(found["cells"]) == 6
+    assert {row["metric"] for row in found["cells"]} == {"last"}
+    for name in ("count", "count_symbol"):
+        assert posenc("atlas", "--for", name).out.splitlines()[1] == lines[1]
+    assert posenc("atlas", "rope", "fox", "--for", "counting").out.splitlines()[1].split()[0] == "count"
+
+
+@pytest.mark.parametrize("ability", dict.fromkeys(map(ability_of, (probe.task for probe in atlas.PROBES.values()))))
+@pytest.mark.parametrize("model", atlas.MODELS)
+def test_an_answer_fits_twenty_lines_of_a_hundred_columns(posenc, refuse, ability, model):
+    probes = [n for n, p in atlas.PROBES.items() if ability_of(p.task) == ability]
+    if not any(model in atlas.PROBES[name].models for name in probes):
+        assert "add --model" in refuse("atlas", "--for", ability, "--model", model)
+        return
+    lines = posenc("atlas", "--for", ability, "--model", model).out.splitlines()
+    assert 5 < len(lines) <= 20 and max(map(len, lines)) <= 100 and any(line.startswith("Take: ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--for", "countin"], "'counting'"),
+        (["--for", "sorting"], "offset, index, order, counting, state, recall, copying"),
+        (["--for", "bucket_sort"], "`posenc describe bucket_sort`"),
+        (["--for", "order"], "--model encoder"),
+        (["--for", "counting", "--probes", "count"], "--probes"),
+    ],
+)
+def test_what_the_atlas_cannot_answer_is_refused_in_a_sentence(refuse, words, says):
+    assert says in refuse("atlas", *words)

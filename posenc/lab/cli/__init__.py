@@ -37,8 +37,11 @@ _GROUPS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "Look": (
         ("list", "listing.Names", "schemes, tasks, suites, models, experiments, presets, coordinates, stems"),
-        ("which", "which.Which", "which schemes were measured at an ability, and how far they carry: which counting"),
-        ("atlas", "atlas.Atlas", "schemes side by side on a dozen probes, yours too: atlas rope fox, atlas mine:Mine"),
+        (
+            "atlas",
+            "atlas.Atlas",
+            "which schemes do what, and how far: atlas --for counting, atlas rope fox",
+        ),
         (
             "describe",
             "describe.DESCRIBE",

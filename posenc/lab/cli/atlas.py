@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from posenc.lab.cli import FAILED, OK, USAGE
+from posenc.lab.cli.atlas_for import answer, probes_for
+from posenc.lab.cli.atlas_for import as_json as answer_as_json
 from posenc.lab.cli.options import Flag, Name, Text
 from posenc.lab.cli.output import clean, say, say_json, say_rows
 from posenc.lab.figures.style import short_share
@@ -38,6 +40,8 @@ class Atlas:
     posenc atlas rope fox
 
     posenc atlas mine:Mine --probes offset,copy
+
+    posenc atlas --for counting
     """
 
     schemes: Annotated[Positional[tuple[str, ...]], arg(metavar="SCHEME ...")] = ()
@@ -46,6 +50,8 @@ class Atlas:
     """The model around them."""
     probes: Text = None
     """These probes alone, NAME,NAME. Default: all that the model has."""
+    what: Annotated[str | None, arg(name="for", metavar="NAME", help_behavior_hint="")] = None
+    """An ability, a task or a probe: which schemes do it, which do not, how sure that is, and what to take."""
     control: str = "rope"
     """The row above that of a scheme that is trained."""
     seeds: Annotated[str, arg(metavar="TEXT")] = "1"
@@ -59,6 +65,14 @@ class Atlas:
 
     def __call__(self) -> int:
         names = self._probes()
+        if self.what is not None:
+            if self.probes is not None:
+                raise ValueError("--for and --probes both choose probes; give one of them.")
+            asked, names = probes_for(self.what, self.model)
+            if not self.schemes:
+                about = (asked, names, recorded_cells(), self.model)
+                say_json(answer_as_json(*about)) if self.json else say("\n".join(answer(*about)))
+                return OK
         if not self.schemes:
             self._list(names)
             return OK

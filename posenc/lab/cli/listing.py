@@ -33,7 +33,7 @@ class Names:
     kind: Annotated[Positional[str], arg(metavar=KINDS)] = "schemes"
     """The kind of names."""
     ability: Annotated[str | None, arg(metavar="ABILITY", help_behavior_hint="")] = None
-    """Of tasks, only those that need this of positions: counting. `posenc which` lists the abilities."""
+    """Of tasks, only those that need this of positions: counting. `posenc list tasks` has them."""
     json: Flag = False
     """Print one JSON array."""
 

@@ -86,7 +86,7 @@ class {cls}(Task, name="{name}"):
     """
 
     layout = Layout.TAG  # the answer is written into empty slots after the input
-    ability = "copying"  # what the task needs of positions; `posenc which` lists the abilities
+    ability = "copying"  # what the task needs of positions; `posenc list tasks` has them
     least = {{"k": 1, "symbols": 2}}  # the smallest value of each setting
     samples = ({{"k": 3}},)  # settings that `posenc check --samples` also checks
 
