@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from posenc.core.scheme import Dims as Dims
     from posenc.core.scheme import Scheme as Scheme
     from posenc.core.scheme import Tile as Tile
-    from posenc.lab.results.results import load as load
+    from posenc.lab.results.table import load as load
     from posenc.naming import bind as bind
     from posenc.naming import names as names
     from posenc.naming import parse as parse
@@ -45,7 +45,7 @@ _HOMES = {
     "core.masks": ("Prefix", "Window"),
     "core.parameters": ("init", "split"),
     "core.scheme": ("At", "Dims", "Scheme", "Tile"),
-    "lab.results.results": ("load",),
+    "lab.results.table": ("load",),
     "naming": ("bind", "names", "parse", "spec"),
 }
 __all__ = sorted(name for public in _HOMES.values() for name in public)

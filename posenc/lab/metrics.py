@@ -8,6 +8,8 @@ from typing import TypeVar
 Number = TypeVar("Number", float, Fraction)
 NATS = "nats"
 """The count of a loss."""
+NAMES = {"token": "accuracy", "error": "accuracy"}
+"""The metric of a task to the name of its share among all metrics."""
 LOSSES = {NATS: 1.0, "bits": math.log(2)}
 """The metrics that are losses, each with its unit in nats."""
 GAIN = "gain"

@@ -7,12 +7,16 @@ import json
 from tests.lab import made
 
 
-def test_an_export_has_one_row_per_trial_and_size(posenc, runs):
-    rows = list(csv.DictReader(io.StringIO(posenc("export", "mine").out)))
-    assert len(rows) == 18 * 4 and {row["scheme"] for row in rows} == {"rope", "alibi"}
-    assert len(json.loads(posenc("export", "mine", "--format", "json").out)) == len(rows)
+def test_an_export_has_one_line_per_trial_size_and_metric(posenc, refuse, runs):
+    rows = list(csv.DictReader(io.StringIO(posenc("export", "mine", "--metric", "accuracy").out)))
+    trials = [row for row in rows if row["outcome"] == "done" and row["part"] == "test"]
+    assert len(trials) == 18 * 4 and {row["scheme"] for row in trials} == {"rope", "alibi"}
+    assert len(json.loads(posenc("export", "mine", "--metric", "accuracy", "--format", "json").out)) == len(rows)
     assert {row["tuning"] for row in rows} == {"False"}
-    assert {(float(row["final_loss"]), round(float(row["final_fall"]), 9)) for row in rows} == {(0.5, 0.5)}
+    assert {(float(row["final_loss"]), round(float(row["final_fall"]), 9)) for row in trials} == {(0.5, 0.5)}
+    every = list(csv.DictReader(io.StringIO(posenc("export", "mine").out)))
+    assert {row["metric"] for row in every} > {"accuracy"} and len(every) > len(rows)
+    assert "'nats'" in refuse("export", "mine", "--metric", "nats")
 
 
 def test_an_export_of_curves_has_one_row_per_trial_and_point(posenc, refuse, runs):
@@ -74,15 +78,6 @@ def test_an_export_goes_to_a_file(posenc, refuse, runs, tmp_path):
         assert why in refuse("export", "mine", *words)
 
 
-def test_an_export_calls_the_share_right_accuracy_whatever_the_metric(posenc):
-    rec = made.rope((0,))
-    floors = {n: {"uniform": 0.5} for n in rec["task"]["floors"]}
-    made.filled("errors", [{**rec, "task": {**rec["task"], "metric": "error", "floors": floors}}])
-    first = next(csv.DictReader(io.StringIO(posenc("export", "errors", "--metric", "accuracy").out)))
-    assert (first["metric"], first["accuracy"]) == ("error", "1.0") and "value" not in first
-    assert json.loads(posenc("export", "errors", "--metric", "accuracy", "--json").out)[0]["accuracy"] == 1.0
-
-
 def test_a_bundle_is_read_in_place_of_its_run(posenc, runs):
     assert posenc("export", "mine", "--bundle", "mine.json").code == 0
     assert posenc("table", "mine.json").out == posenc("table", "mine").out
@@ -91,4 +86,4 @@ def test_a_bundle_is_read_in_place_of_its_run(posenc, runs):
 
 def test_an_export_starts_no_formula(posenc):
     made.filled("evil", [made.rope(task="=cmd()")])
-    assert "\n'=cmd()" in posenc("export", "evil").out
+    assert "\n'=cmd()," in posenc("export", "evil").out

@@ -7,7 +7,6 @@ from tests.lab import made
 PRECIOUS = "precious\n"
 WRITERS = [
     ("export mine --bundle {}", ["a.html", "a.json", "a.txt"]),
-    ("export mine --bundle {} --recount", ["a.json"]),
     ("evaluate mine --bundle {}", ["a.json"]),
     ("evaluate mine --by size --csv {}", ["a.csv"]),
     ("evaluate mine --by size --png {}", ["a.png", "a.svg"]),

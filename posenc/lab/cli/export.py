@@ -1,7 +1,8 @@
-"""`posenc export`: every number of a run for other programs, or its records as one file. Only `--recount` needs jax."""
+"""`posenc export`: the table of a run for other programs, or its records as one file. No jax."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Flag, Metric
 from posenc.lab.cli.output import as_json, bundle_path, output_path, report, say
-from posenc.lab.cli.read import not_empty, results_of, stored
+from posenc.lab.cli.read import not_empty, stored
 from posenc.lab.store import disk
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ ENDINGS = (".csv", ".json", ".parquet")
 
 @dataclass(frozen=True)
 class Export:
-    """Every number of a run: one row per trial and size, or per trial and point of its loss curve. Or all its records
-    as one small file to commit."""
+    """The table of a run: one line per trial, size and metric, as `posenc.load` has it, or per trial and point of its
+    loss curve. Or all its records as one small file to commit."""
 
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
@@ -40,16 +41,12 @@ class Export:
     """What was evaluated at each size, or the loss along training."""
     bundle: File = None
     """Write the records of a run to one file, which every reading command accepts instead of the run."""
-    recount: Flag = False
-    """With --bundle: count the floors of its tasks again, as this version does."""
 
     def __call__(self) -> int:
         not_empty(self.bundle, "--bundle", "a file")
         not_empty(self.out, "--out", "a file")
         if self.bundle is not None:
             return self._bundle(self.bundle)
-        if self.recount:
-            raise ValueError("--recount writes a bundle with new floors, so give --bundle FILE too.")
         if self.what == "curves" and self.metric is not None:
             raise ValueError("--what curves writes the loss of training batches, so leave --metric out.")
         if self.format == "tensorboard":
@@ -60,7 +57,7 @@ class Export:
             raise ValueError(f"--out {str(path)!r} does not end in .{form}, the format; make the two agree.")
         if path is None and form == "parquet":
             raise ValueError("--format parquet is no text; give --out NAME.parquet too.")
-        results = results_of(self.run, self.metric)
+        results = stored(self.run)
         content = self._content(results, form)
         if path is None:
             sys.stdout.write(content.decode())
@@ -71,17 +68,24 @@ class Export:
         return 0
 
     def _content(self, results: Results, form: str) -> bytes:
-        """The rows in a format."""
-        from posenc.lab.figures.exports import EVERY, as_csv, as_parquet, curves, listed
-        from posenc.lab.results.frame import flat
+        """The table, or the loss curves, in a format."""
+        from posenc.lab.figures.exports import csv_of, curves
+        from posenc.lab.results.table import frame_of, table
 
-        rows = curves(results) if self.what == "curves" else (flat if form == "parquet" else listed)(results)
-        if self.what == "curves" and not rows:
+        rows = frame_of(curves(results)) if self.what == "curves" else table(results)
+        if self.what == "curves" and not len(rows):
             raise ValueError(f"The records of {results.name!r} hold no loss along training; export its sizes.")
+        if self.metric is not None:
+            rows = rows[rows.metric == self.metric]
+            if not len(rows):
+                raise ValueError(f"The records of {results.name!r} did not count {self.metric!r}; leave --metric out.")
         if form == "parquet":
-            return as_parquet(rows)
-        text = as_json(rows) if form == "json" else as_csv(rows, () if self.what == "curves" else EVERY)
-        return text.encode()
+            if importlib.util.find_spec("pyarrow") is None:
+                raise ValueError("Parquet files need pyarrow; pip install pyarrow, or export .csv.")
+            return rows.to_parquet()
+        if form == "json":
+            return as_json(rows.astype(object).where(rows.notna(), None).to_dict("records")).encode()
+        return csv_of(rows).encode()
 
     def _events(self) -> int:
         """Write event files, a folder for each trial."""
@@ -91,7 +95,7 @@ class Export:
             raise ValueError("--format tensorboard writes losses and evaluations; leave --json and --what out.")
         if self.out is None:
             raise ValueError("--format tensorboard writes a folder; give --out FOLDER, and `tensorboard --logdir` it.")
-        results = results_of(self.run, self.metric)
+        results = stored(self.run).shown(self.metric)
         write_events(results, Path(self.out))
         say(f"{self.out}: {len(results.trials())} trials; `tensorboard --logdir {self.out}` shows them.")
         report(results.problems)
@@ -105,22 +109,6 @@ class Export:
             raise ValueError("--bundle and --out each name a file; give one of them.")
         if self.metric is not None:
             raise ValueError("--bundle writes the records with all their counts, so leave --metric out.")
-        if self.recount:
-            path = self._recounted(name)
-        else:
-            folder = store.find(self.run)
-            path = store.bundle(folder, bundle_path(name, folder.resolve().name))
-        say(str(path))
+        folder = store.find(self.run)
+        say(str(store.bundle(folder, bundle_path(name, folder.resolve().name))))
         return 0
-
-    def _recounted(self, name: str) -> Path:
-        """The same with floors as this version counts them."""
-        from posenc.lab.results.recount import recounted
-        from posenc.lab.store import records
-
-        results = stored(self.run)
-        if results.problems:
-            raise ValueError(f"{self.run!r} has records that cannot be used: {results.problems[0]}")
-        path, recount = bundle_path(name, results.name), recounted(results)
-        group_records = (*recount.records, *recount.tuning)
-        return records.write_bundle(path, results.name, group_records, results.unfinished)

@@ -1,4 +1,4 @@
-"""Results for other programs: rows as CSV and Parquet, and event files for TensorBoard. No jax.
+"""Results for other programs: rows as CSV, and event files for TensorBoard. No jax.
 
 Each trial is a run of TensorBoard, in a folder by task, scheme, rate and seed. `loss` is against steps of training, and
 `by_size/METRIC` against the size at which examples were evaluated; times are steps, since records hold no others.
@@ -13,27 +13,19 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import style
-from posenc.lab.results.losses import endings, points
+from posenc.lab.results.losses import points
 from posenc.lab.results.results import COLUMNS, Results, Row, grouped
 from posenc.lab.store import disk
 from posenc.lab.store.schema import GroupRecord, TrialRecord
 
+if TYPE_CHECKING:
+    import pandas
+
 HEAD = tuple("accuracy" if name == "value" else name for name in COLUMNS)
-"""Names of columns in files: a value is the share right for every metric, also if the metric is an error."""
-EVERY = (*HEAD, "tuning", "final_loss", "final_fall")
-"""The columns of all numbers: also whether a trial only chose a learning rate and is not reported, its mean loss over
-the last tenth of training, and the share by which the loss fell over the last half."""
-
-
-def listed(results: Results) -> list[dict[str, Any]]:
-    """One dict per trial and size, under the column names of `EVERY`; those that chose a rate are among them."""
-    ends = {id: {"final_loss": end.loss, "final_fall": end.fall} for id, end in endings(results).items()}
-    none = {"final_loss": None, "final_fall": None}
-    pairs = [*((row, False) for row in results.rows()), *((row, True) for row in results.tuning_rows())]
-    return [named(row) | {"tuning": tunes} | ends.get(row.trial, none) for row, tunes in pairs]
+"""Names of columns in files of figures: a value is the share right for every metric, also if the metric is an error."""
 
 
 def curves(results: Results) -> list[dict[str, Any]]:
@@ -58,18 +50,11 @@ def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> st
     return buffer.getvalue()
 
 
-def as_parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Rows as a Parquet file; a column in which texts stand beside numbers is of texts. Raises `ValueError` where
-    pyarrow is not installed."""
-    if importlib.util.find_spec("pyarrow") is None:
-        raise ValueError("Parquet files need pyarrow; pip install pyarrow, or export .csv.")
-    import pyarrow
-    from pyarrow import parquet
-
-    columns = {name: _of_one_kind([row[name] for row in rows]) for name in (rows[0] if rows else ())}
-    buffer = io.BytesIO()
-    parquet.write_table(pyarrow.table(columns), buffer)
-    return buffer.getvalue()
+def csv_of(frame: pandas.DataFrame) -> str:
+    """A table as CSV with a header."""
+    texts = [name for name, kind in frame.dtypes.items() if kind in ("category", "object", "str")]
+    safe = frame.assign(**{str(name): frame[name].map(harmless, na_action="ignore") for name in texts})
+    return safe.to_csv(index=False, lineterminator="\n")
 
 
 def write_events(results: Results, folder: Path) -> list[Path]:
@@ -100,14 +85,6 @@ def _folder(results: Results, record: GroupRecord, trial: TrialRecord) -> str:
     texts = (record.task.label, results.label(record, trial), f"lr {trial.knobs.lr:g}", f"seed {trial.knobs.seed}")
     parts = [re.sub(r"[^A-Za-z0-9 _+=,().@-]+", "_", text).strip(" .")[:100] or "_" for text in texts]
     return f"{parts[0]}/{parts[1]}/{parts[2]}, {parts[3]}, {trial.id[:8]}"
-
-
-def _of_one_kind(values: Sequence[Any]) -> list[Any]:
-    """Numbers, or truths, or texts; all others are written out."""
-    kinds = {float if type(value) is int else type(value) for value in values if value is not None}
-    if len(kinds) <= 1 and kinds <= {float, bool, str}:
-        return list(values)
-    return [None if value is None else str(value) for value in values]
 
 
 def named(row: Row) -> dict[str, Any]:

@@ -135,14 +135,6 @@ class Results:
         """The same of the trials that chose a learning rate, which are not reported."""
         return self._ordered(self.tuning)
 
-    def frame(self, library: str | None = None) -> Any:
-        """A table of "pandas" or of "polars", unless told of the first that is installed: one row for each trial and
-        size, those that chose a rate marked as `tuning`, every setting a column. Raises `ValueError` where the library
-        is not installed."""
-        from posenc.lab.results.frame import frame
-
-        return frame(self, library)
-
     def only(self, **where: str | int | float | tuple | list | set) -> Results:
         """The results of some tasks, schemes or seeds: `results.only(scheme=("rope", "alibi"), task="copy")`.
 
@@ -170,11 +162,14 @@ class Results:
             return self.by(metric)
         for name in (metric or {}).values():
             _check_metric(name)
-        labels = dict.fromkeys(record.task.label for record in self.records)
-        telling = {label: _telling([r for r in self.records if r.task.label == label]) for label in labels}
-        telling |= metric or {}
+        telling = self.shown_metrics() | dict(metric or {})
         shown = tuple(_by(record, telling[record.task.label]) for record in self.records)
         return replace(self, records=shown, own=self.own or self.records)
+
+    def shown_metrics(self) -> dict[str, str]:
+        """Task to the metric that tells most of it, by which tables show it unless another is requested."""
+        by_task = grouped((record.task.label, record) for record in self.own or (*self.records, *self.tuning))
+        return {label: _telling(of) for label, of in by_task.items()}
 
     def by(self, metric: str) -> Results:
         """The same results by another metric, where the records counted it, with its floors, where they were counted.
@@ -291,10 +286,7 @@ class Results:
 
 
 def load(path: str | os.PathLike) -> Results:
-    """The results of a run folder, its name, or a committed bundle. Files that cannot be used are in `.problems`.
-
-    `load("experiments/records/length.json").rows()` gives one `Row` per trial and size.
-    """
+    """Return the records of a run folder, its name, or a committed bundle; unusable files are in `.problems`."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path is of type {type(path).__name__}; it is a run folder, its name, or a bundle of records.")
     where = disk.find(path)
