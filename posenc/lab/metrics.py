@@ -54,14 +54,12 @@ def right_and_total(counts: Mapping[str, int], metric: str) -> tuple[int, int]:
     part, total = ratio(metric)
     if scored_nothing(counts):
         return 0, 0
-    if total == "scored" and "total" in counts:  # as older records call it
-        total = "total"
     return counts.get(part, 0), counts.get(total) or 0
 
 
 def scored_nothing(counts: Mapping[str, int]) -> bool:
     """Whether examples were counted and none had a scored token, so that no share of them is known."""
-    return counts.get("total", counts.get("scored")) == 0
+    return counts.get("scored") == 0
 
 
 def ratio(metric: str) -> tuple[str, str]:

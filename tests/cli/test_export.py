@@ -41,7 +41,7 @@ def fill_lossy(**task):
     lossy["task"] |= task
     for trial in lossy["trials"]:
         for counts in trial["evaluations"].values():
-            counts["nats"] = 512 * counts["total"]
+            counts["nats"] = 512 * counts["scored"]
     made.filled("lossy", [lossy])
 
 

@@ -28,7 +28,7 @@ def sums(curve: dict[int, float], rows=100) -> dict[str, dict]:
     return {
         str(n): {
             "correct": round(1000 * a),
-            "total": 1000,
+            "scored": 1000,
             "exact": round(rows * a),
             "rows": rows,
             "last": round(rows * a),
@@ -71,7 +71,7 @@ def record(label: str, family: str, task: str, trials: list[dict], sizes=SIZES, 
 
 def plan(rec: dict, group: str) -> list[dict]:
     """The lines that planned a record."""
-    head = {"group": group, "run": rec["run"], "sizes": list(SIZES), "rows": 100}
+    head = {"group": group, "run": rec["run"], "sizes": list(SIZES), "rows": 100, "segment": 10}
     head |= {"label": rec["label"], "family": rec["family"], "task": rec["task"]["label"]}
     return [{**head, "id": t["id"], "knobs": t["knobs"], "steps": t["steps"]} for t in rec["trials"]]
 
@@ -90,11 +90,6 @@ def ranged(*ranges: tuple[int, int], seeds=(0, 1, 2), task="copy", label="rope",
         trials = [{**t, "id": trial_id(t["id"], low, high)} for t in trials]
         made.append(record(label, family, task, trials, trained=(low, high)))
     return made
-
-
-def older(rec: dict) -> dict:
-    """The same record as written before rates were chosen on validation examples."""
-    return {**rec, "trials": [{k: v for k, v in t.items() if k != "validation"} for t in rec["trials"]]}
 
 
 def typed(rec: dict) -> GroupRecord:
@@ -156,11 +151,17 @@ def edit_file(path: Path, change: Callable[[dict], object]) -> None:
     path.write_text(json.dumps(content | {"sha256": records._sum(content)}))
 
 
-def older_plan(folder: Path, change: Callable[[dict], dict] = dict) -> None:
-    """Write the plan as older versions did, each line with its run, and changed."""
+def replanned(folder: Path, change: Callable[[dict], dict]) -> None:
+    """Write the plan of a folder again, what its trials share changed by hand."""
     lines = [change(json.loads(store.canonical(written(line)))) for line in store.read_plan(folder)]
-    (folder / "plan.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (folder / "runs.jsonl").unlink()
+    own, shared = [], {}
+    for line in lines:
+        text = store.canonical({k: v for k, v in line.items() if k not in ("id", "group", "knobs")})
+        shared[store.checksum(text)] = text
+        own.append({k: line[k] for k in ("id", "group", "knobs")} | {"run": store.checksum(text)})
+    (folder / "plan.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own))
+    runs = (f'{{"sha256":"{name}","shared":{text}}}\n' for name, text in shared.items())
+    (folder / "runs.jsonl").write_text("".join(runs))
 
 
 def filled(name: str, recs: list[dict]) -> Path:

@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from posenc.lab.figures import captions, exports
+from posenc.lab.figures import captions
 from posenc.lab.figures.tables import table
 from posenc.lab.results import losses
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
+from posenc.lab.results.table import table as table_of
 from posenc.lab.store.schema import TrialRecord, read
 from tests.hits import FOLDER
 from tests.lab import made
@@ -195,7 +196,8 @@ def test_tables_and_files_show_it():
     how = "the loss fell by more than 10% over the last half of the steps, and by more than it scatters"
     said = f"Still falling when training ended ({how}): rope 39%."
     assert said in table(results())
-    (row,) = {(row["final_loss"], row["final_fall"]) for row in exports.listed(results()) if row["scheme"] == "rope"}
+    lines = table_of(results())
+    (row,) = {*lines[lines.scheme == "rope"][["final_loss", "final_fall"]].itertuples(index=False, name=None)}
     assert row == (pytest.approx((math.exp(-0.95) + math.exp(-1)) / 2), pytest.approx(1 - math.exp(-0.5)))
     none = made.results("a", [made.record("rope", "rotary", "copy", [trial(losses=curve(lambda part: 1.0))])])
     assert captions.still_falling(none, cells(none)) == []

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from posenc.lab.results import statistics
-from posenc.lab.results.rates import validations
 from posenc.lab.results.results import load
 from posenc.lab.store import folder as store
 from posenc.lab.store import records
@@ -31,8 +30,8 @@ def test_a_record_comes_back_as_it_was_written():
     assert {key: content[key] for key in made.rope()} == made.rope()
 
 
-def test_what_this_version_does_not_know_and_what_older_ones_did_not_write_is_kept():
-    content = made.older(made.rope((0,))) | {"later": {"x": [1]}}
+def test_what_this_version_does_not_know_is_kept():
+    content = made.rope((0,)) | {"later": {"x": [1]}}
     content["trials"][0] |= {"seen": 3, "knobs": {"seed": 0, "lr": 1, "power": 2.0}}
     folder = store.create("a")
     path = made.write_record(folder, content)
@@ -141,9 +140,17 @@ def test_a_record_of_another_shape_is_named_even_with_a_right_checksum(wrong):
     assert (repr(wrong) if wrong in PARTS else "trials[0]") in stored.problems[0]
 
 
-def test_a_record_without_validation_examples_is_an_older_one_and_is_read():
-    folder = made.filled("a", [made.older(made.rope())])
-    assert store.read_records(folder).problems == () and validations(load("a")) == {}
+@pytest.mark.parametrize(
+    "older",
+    [lambda trial: trial.pop("validation"), lambda trial: trial["evaluations"]["8"].update(total=1000)],
+    ids=["no validation", "total"],
+)
+def test_a_record_of_a_version_before_0_2_is_named_and_left_out(older):
+    folder = made.filled("a", [made.rope(), made.rope(label="alibi")])
+    made.edit(folder, lambda said: older(said["trials"][0]), label="alibi")
+    stored = store.read_records(folder)
+    assert [record.label for record in stored.records] == ["rope"] and stored.unreadable == 1
+    assert len(stored.problems) == 1 and "0.2.0" in stored.problems[0]
 
 
 def test_a_newer_schema_is_refused_with_both_versions_in_a_log_and_in_a_file():

@@ -169,28 +169,10 @@ def test_the_length_of_segments_is_that_of_the_plan(tmp_path):
         resumed(tmp_path / "x", segment=4)
 
 
-def test_an_older_plan_takes_the_default_length_of_segments_and_says_so(tmp_path):
-    stopped(tmp_path / "x", 6)
-    made.older_plan(tmp_path / "x", lambda line: {k: v for k, v in line.items() if k != "segment"})
-    again = resumed(tmp_path / "x")
-    older = "An older posenc planned trials here without the length of segments; it is the default, 12."
-    assert again.heard[0] == ("note", older)
-    assert "segment was 2 and is 12" in notes(again)[0]
-    assert {tuple(t.curve["step"]) for t in trials(tmp_path / "x").values()} == {tuple(range(1, 13))}
-
-
-def test_an_older_checkpoint_has_a_loss_for_each_segment_which_stands_for_its_points():
-    older = saving.Point(0, 12, None, [[0.5, 1.0], [0.25, 0.5]], {})  # two segments of six steps
-    assert saving.loss_points(older, 3) == [[0.5, 1.0]] * 2 + [[0.25, 0.5]] * 2
-    assert (
-        saving.loss_points(older, 6) == older.losses and saving.loss_points(older._replace(step=0, losses=[]), 6) == []
-    )
-
-
 @pytest.mark.parametrize("segment", [0, -2, 5])
 def test_a_plan_whose_segments_do_not_divide_is_refused(tmp_path, segment):
     stopped(tmp_path / "x", 6)
-    made.older_plan(tmp_path / "x", lambda line: line | {"segment": segment})
+    made.replanned(tmp_path / "x", lambda line: line | {"segment": segment})
     with pytest.raises(
         ValueError, match="segment(' as a divisor of its 12 steps|; int >= 1 is needed); restore the file"
     ):

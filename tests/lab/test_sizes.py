@@ -28,7 +28,7 @@ def results(curves=CURVES, task="copy", metric="token", seeds=6):
         recs[-1]["task"] |= {"metric": metric, "first_beyond": trained[1]}
         if metric == "beyond":
             for counts in (counts for trial in trials for counts in trial["evaluations"].values()):
-                counts |= {"beyond": counts["correct"], "beyond_scored": counts["total"]}
+                counts |= {"beyond": counts["correct"], "beyond_scored": counts["scored"]}
     return made.results("x", recs)
 
 

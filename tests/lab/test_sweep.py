@@ -16,7 +16,7 @@ from posenc.lab.figures.tables import table
 from posenc.lab.results.results import load
 from posenc.lab.run import plan, trainer, worker
 from posenc.lab.run import sweep as sweeping
-from posenc.lab.run.sweep import plan_experiment, rehearse, sweep
+from posenc.lab.run.sweep import rehearse, sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import folder as store
@@ -137,31 +137,6 @@ def test_running_out_of_memory_is_an_outcome_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "program", full)
     assert sweep(experiment(), tmp_path / "x", watch=Watch()) == 1
     assert store.status(tmp_path / "x").counts["oom"] == 4
-
-
-def test_a_folder_of_an_older_posenc_keeps_its_sizes_and_a_new_one_has_more(tmp_path, monkeypatch):
-    def sizes():
-        return {(one.label, one.run["length"], one.knobs.seed): one.sizes for one in store.read_plan(tmp_path / "old")}
-
-    old, usual = (2, 4, 5, 6, 8, 12, 16), (1, 2, 3, 4, 5, 6, 8, 12, 16)
-    with monkeypatch.context() as patched:
-        patched.setattr(Plan, "around", lambda plan, shortest, length: plan.once_around(length))
-        plan_experiment(experiment(sizes=None), tmp_path / "old")
-    assert set(sizes().values()) == {old}
-    plan_experiment(experiment(sizes=None, seeds=(0, 1, 2)), tmp_path / "old")  # what is planned, and one seed more
-    longer = dataclasses.replace(BASE, scheme="t5", length=8)
-    plan_experiment(
-        Experiment("more", (dataclasses.replace(BASE, scheme="t5"), longer), dataclasses.replace(PLAN, sizes=None)),
-        tmp_path / "old",
-    )
-    found = sizes()
-    assert len(found) == 3 * 2 + 2 * 2
-    assert {key: at for key, at in found.items() if key[1] == 4} == {key: old for key in found if key[1] == 4}
-    assert {at for key, at in found.items() if key[1] == 8} == {(2, 4, 6, 8, 10, 12, 16, 24, 32)}
-    with pytest.raises(ValueError, match=r"is planned here with sizes \[2, 4, 5, .*\], not \[4, 8\]; use a new --name"):
-        plan_experiment(experiment(), tmp_path / "old")
-    plan_experiment(experiment(sizes=None), tmp_path / "new")
-    assert {line.sizes for line in store.read_plan(tmp_path / "new")} == {usual}
 
 
 def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path):

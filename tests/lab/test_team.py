@@ -144,7 +144,7 @@ def test_workers_begin_at_different_groups_and_keep_the_order():
 def test_a_plan_of_another_version_is_refused(tmp_path):
     folder = tmp_path / "other"
     plan_experiment(experiment(), folder)
-    made.older_plan(folder, lambda line: json.loads(json.dumps(line).replace('"training": 1', '"training": 99')))
+    made.replanned(folder, lambda line: json.loads(json.dumps(line).replace('"training": 1', '"training": 99')))
     with pytest.raises(ValueError, match="was written by another version; use a new --name"):
         work(folder, watch=Watch())
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from posenc.lab.figures import captions, curves, files, grouped
 from posenc.lab.figures.tables import table
-from posenc.lab.results import control, rates, statistics
+from posenc.lab.results import rates, statistics
 from posenc.lab.results.rate_gaps import rate_gap
 from posenc.lab.results.results import GroupedRow
 from posenc.lab.results.words import Words
@@ -49,11 +49,10 @@ def cell(*records, label="rope", read=lambda results: results):
 # which rates tie
 
 
-def rows_of(means, examples):
-    """Rows of one run at each rate, and what its validation examples say."""
-    records = made.results("a", [runs(beyond=dict.fromkeys(means, 0.5), seeds=[0])])
-    every = records.rows()
-    return every, {row.trial: rates.Validation(means[row.lr], examples) for row in every}
+def trials_of(means, examples):
+    """One trial at each rate, by what its validation examples say."""
+    sizes = frozenset(made.SIZES)
+    return [rates.Trial(f"{rate}", rate, 0, False, share, examples, sizes) for rate, share in means.items()]
 
 
 @settings(max_examples=60, deadline=None)
@@ -62,16 +61,16 @@ def rows_of(means, examples):
     st.integers(1, 5000),
 )
 def test_a_rate_ties_within_one_standard_error_of_the_best(means, examples):
-    every, validated = rows_of(means, examples)
-    best = rates.choose_rate(rates.scores(every, validated))
+    every = trials_of(means, examples)
+    best = rates.choose_rate(rates.scores(every))
     top = max(means.values())
     share = (top * examples + 1) / (examples + 2)
     error = math.sqrt(share * (1 - share) / examples)
-    ties = rates.tying_rates(every, validated, best)
+    ties = rates.tying_rates(every, best)
     assert best in ties and list(ties) == sorted(ties)
     assert {r for r, m in means.items() if m > top - error + 1e-9} <= {*ties}
     assert {*ties} <= {r for r, m in means.items() if m > top - error - 1e-9} | {best}
-    assert {*rates.tying_rates(*rows_of(means, 4 * examples + 10), best)} <= {*ties}, "more examples tell more apart"
+    assert {*rates.tying_rates(trials_of(means, 4 * examples + 10), best)} <= {*ties}, "more examples tell more apart"
 
 
 def test_a_rate_that_is_worse_or_less_sure_does_not_tie():
@@ -88,10 +87,6 @@ def test_a_rate_that_is_worse_or_less_sure_does_not_tie():
     part = runs()
     del part["trials"][-1]
     assert cell(part).ties == (LOW, MIDDLE), "a seed has no run at it"
-
-
-def test_older_records_tie_on_the_test_examples_of_the_sizes_trained_on():
-    assert cell(made.older(runs())).ties == (LOW, MIDDLE, HIGH)
 
 
 # what is reported
@@ -158,7 +153,6 @@ def test_pairs_are_seeds_and_the_difference_at_each_rate_stands_beside():
     (found,) = statistics.compare(results, "rope", "alibi")
     assert found.n == 6 and [round(a - b, 9) for _, a, b in found.pairs] == [0.05] * 6 and found.better == 1
     assert found.by_rate == pytest.approx({LOW: 0.45, MIDDLE: 0.05, HIGH: -0.6})
-    assert {one.scheme: one.n for one in control.against(results, "rope")} == {"rope": 6, "alibi": 6}
 
 
 def test_groups_of_examples_count_seeds():

@@ -246,13 +246,6 @@ def test_learning_rates_that_were_chosen_are_explained():
         in text
     )
     assert " 2     4         0       0  0.001" in text
-    old = made.older(made.record("rope", "rotary", "copy", trials, sizes=(16, 32)))
-    assert "n counts runs at lr, chosen on the test examples of the sizes trained on." in tables.table(
-        made.results("a", (old,))
-    )
-    own = [{**t, "id": t["id"][::-1]} for t in trials]
-    both = made.results("a", (old, made.record("alibi", "linear", "copy", own, sizes=(16, 32))))
-    assert "reported seeds themselves; for schemes with older records, which hold none, chosen on" in tables.table(both)
 
 
 def test_stars_are_those_of_each_training_range():

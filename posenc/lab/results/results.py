@@ -249,7 +249,7 @@ class Results:
         task, (low, high), diverged = record.task, record.task.trained, trial.outcome == "diverged"
         head = (task.label, self.label(record, trial), record.family, trial.id)
         knobs = (trial.knobs.seed, trial.knobs.lr, trial.steps, trial.outcome)
-        for n in _sizes(record):
+        for n in sizes_of(record):
             counts, floor = trial.evaluations.get(n, {}), uniform(task, n)
             guess = None if task.metric in LOSSES and not floor else simplest(floor)  # a loss of 0 would be the best
             fraction = guess if diverged else metrics.fraction(counts, task.metric)
@@ -367,7 +367,7 @@ def shortest_model(model: str) -> str:
         return model
 
 
-def _sizes(record: GroupRecord) -> list[int]:
+def sizes_of(record: GroupRecord) -> list[int]:
     """Every size at which the record's task was measured, also for trials that diverged before they were."""
     return sorted({*record.task.floors, *(n for trial in record.trials for n in trial.evaluations)})
 

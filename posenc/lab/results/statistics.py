@@ -20,7 +20,7 @@ import numpy as np
 from posenc.lab.metrics import LOSSES, merit
 from posenc.lab.results import fractions
 from posenc.lab.results.floors import BAYES
-from posenc.lab.results.rates import Tuned, Validation, by_seed, choose_rate, scores, tuned, tying_rates, validations
+from posenc.lab.results.rates import Rates, by_seed, rates_by_cell
 from posenc.lab.results.results import Results, Row, grouped
 from posenc.lab.results.signed_ranks import wilcoxon
 from posenc.lab.results.sizes import other_places
@@ -78,8 +78,6 @@ class TableCell:
     """Trials per outcome, over all learning rates tried, tuning ones among them."""
     examples: Mapping[int, int] = field(default_factory=dict)
     """Size to the number of test examples, which all runs share."""
-    validated: bool = True
-    """Whether validation examples chose the rate; older records hold none, and their test examples did."""
     tuning: tuple[int, ...] = ()
     """The seeds that chose the rate and are not reported; empty where the reported ones chose it."""
     unstable: bool = False
@@ -195,20 +193,20 @@ def cells(results: Results) -> tuple[TableCell, ...]:
         grouped(((row.task, row.scheme), row) for row in each) for each in (results.rows(), results.tuning_rows())
     )
     lost = grouped(((trial.task, results.label(trial, trial)), trial) for trial in results.unfinished)
-    tasks, validated, choices = results.tasks(), validations(results), tuned(results)
+    tasks, chosen = results.tasks(), rates_by_cell(results)
     return tuple(
-        _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, validated, choices.get(key))
+        _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, chosen.get(key, Rates()))
         for key in sorted({*rows, *tuning, *lost})
     )
 
 
 def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:
     """The trials at the learning rates that are reported, with their tasks and labels."""
-    rates = {(c.task, c.scheme): c.reported for c in cells(results)}
+    chosen = rates_by_cell(results)
     for record in results.records:
         for trial in record.trials:
             label = results.label(record, trial)
-            if trial.knobs.lr in rates.get((record.task.label, label), ()):
+            if trial.knobs.lr in chosen[record.task.label, label].reported:
                 yield record.task, label, trial
 
 
@@ -284,23 +282,17 @@ def _cell(
     tuning: list[Row],
     lost: list[UnfinishedTrial],
     tasks: Mapping[str, TaskRecord],
-    validated: Mapping[str, Validation],
-    choice: Tuned | None,
+    chosen: Rates,
 ) -> TableCell:
-    task, scheme = key
+    (task, scheme), (rate, ties, reported, choice) = key, chosen
     all_rows = [*rows, *tuning]
     counts = dict(Counter([r.outcome for r in {r.trial: r for r in all_rows}.values()] + [u.outcome for u in lost]))
     metric = tasks[task].metric if task in tasks else ""
     family = (all_rows or lost)[0].family
     rates = tuple(sorted({r.lr for r in all_rows} | {u.knobs.lr for u in lost}))
-    rate = choice.rate if choice else choose_rate(scores(rows, validated)) if rows else None
-    ties = () if rate is None else choice.ties if choice else tying_rates(rows, validated, rate)
-    measured = {lr: {(r.seed, r.size) for r in rows if r.lr == lr} for lr in ties}
-    reported = tuple(lr for lr in ties if lr == rate or measured[lr] >= measured[rate] != set())
     runs = _runs(rows, reported)
     values = {s: {seed: float(v) for seed, v in by_seed(of, reported).items()} for s, of in runs.items()}
     examples = {s: max(r.rows for r in all_rows if r.size == s) for s in sorted({r.size for r in all_rows})}
-    all_validated = all(r.trial in validated for r in rows if r.outcome != "diverged")
     trained = _trained(all_rows, lost)
     details = {"ties": ties, "reported": reported, "runs": _rounded(runs), "fractions": runs}
     if metric in LOSSES:
@@ -311,9 +303,7 @@ def _cell(
         details |= {"tuning": choice.seeds, "unstable": choice.diverged, "settled": choice.settled, "left_out": others}
         details |= {"tuning_runs": _rounded(_runs(tuning, ties))}
     by_size = ({s: tuple(of.values()) for s, of in values.items()}, {s: tuple(of) for s, of in values.items()})
-    return TableCell(
-        task, scheme, family, metric, trained, rate, rates, *by_size, counts, examples, all_validated, **details
-    )
+    return TableCell(task, scheme, family, metric, trained, rate, rates, *by_size, counts, examples, **details)
 
 
 def _runs(rows: Sequence[Row], rates: Collection[float]) -> dict[int, Fractions]:

@@ -22,9 +22,9 @@ from posenc.lab import metrics
 from posenc.lab.metrics import LOSSES, PARTS
 from posenc.lab.results.floors import floors, floors_by
 from posenc.lab.results.losses import endings
+from posenc.lab.results.rates import rates_by_cell
 from posenc.lab.results.results import Results, shortest_model
 from posenc.lab.results.results import load as read_results
-from posenc.lab.results.statistics import cells
 from posenc.lab.store.schema import GroupRecord, KnobRecord, TaskRecord, TrialRecord
 
 if TYPE_CHECKING:
@@ -142,10 +142,10 @@ def _place(results: Results, record: GroupRecord, trial: TrialRecord) -> tuple[A
 
 def _heads(results: Results, pairs: list[tuple[GroupRecord, TrialRecord]]) -> Iterator[dict[str, Any]]:
     """What all lines of a trial share."""
-    rates, ends = {(cell.task, cell.scheme): cell.reported for cell in cells(results)}, endings(results)
+    chosen, ends = rates_by_cell(results), endings(results)
     for record, trial in pairs:
         label, end = results.label(record, trial), ends.get(trial.id)
-        reported = not trial.tuning and trial.knobs.lr in rates.get((record.task.label, label), ())
+        reported = not trial.tuning and trial.knobs.lr in chosen[record.task.label, label].reported
         yield {
             **{
                 "task": record.task.label,

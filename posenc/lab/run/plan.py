@@ -15,7 +15,6 @@ from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import THEN, Continuation, Knobs, Plan, Run
 from posenc.lab.store import folder
 from posenc.lab.store.schema import KnobRecord, PlannedTrial
-from posenc.lab.tasks import Task
 from posenc.lab.tasks import spec as task_spec
 from posenc.lab.tasks.measure import full as full_task
 from posenc.lab.train import needs
@@ -121,19 +120,8 @@ def evaluated(resolved: ResolvedRun, plan: Plan) -> tuple[int, ...]:
         )
     if plan.sizes is not None:
         return plan.sizes
-    return _legal(resolved.task, plan.around(resolved.run.shortest, resolved.run.trained_to))
-
-
-def _legal(task: Task, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes of a task that stand for these, as far as it has any."""
-    near = dict.fromkeys(task.sizes.below(n) for n in sizes)
-    return tuple(n for n in near if task.sizes.has(n))
-
-
-def _trained_on(run: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The task of a written run, and the sizes that it trains on."""
-    further = Continuation.read(run["then"]).length if run.get("then") else None
-    return run["task"], run["shortest"], run["length"], further
+    sizes, around = resolved.task.sizes, plan.around(resolved.run.shortest, resolved.run.trained_to)
+    return tuple(n for n in dict.fromkeys(map(sizes.below, around)) if sizes.has(n))
 
 
 def rehearsed(run: Run, plan: Plan) -> ResolvedRun:
@@ -187,21 +175,15 @@ def lines(
     experiment: Experiment, runs: list[ResolvedRun], before: Sequence[PlannedTrial] = (), most: int | None = None
 ) -> list[PlannedTrial]:
     """The trials of an experiment, as the plan keeps them, of those that tune the tuning trials alone. Those of one run
-    that were not planned `before` form one group, or several of at most so many trials.
-
-    Beside trials of the same task and training that have the sizes of an older posenc, others get the same: a table has
-    one set, and the line of a trial does not change.
-    """
+    that were not planned `before` form one group, or several of at most so many trials."""
     planned, plan, ids = [], experiment.plan, {line.id for line in before}
-    earlier = {(_trained_on(line.run), line.sizes) for line in before} if plan.sizes is None else set()
     for resolved in runs:
         trials = wanted(resolved, plan, {})
         group = grouped([trial for trial in trials if trial not in ids], most)
-        run, older = written(resolved), _legal(resolved.task, plan.once_around(resolved.run.trained_to))
         shared = {
-            "run": run,
+            "run": written(resolved),
             "steps": plan.steps,
-            "sizes": older if (_trained_on(run), older) in earlier else evaluated(resolved, plan),
+            "sizes": evaluated(resolved, plan),
             "rows": plan.rows,
             "segment": plan.stride,
             "label": label(resolved.run),
@@ -222,11 +204,6 @@ def grouped(trials: Sequence[str], most: int | None) -> dict[str, str]:
     cuts = [n * len(trials) // max(parts, 1) for n in range(parts + 1)]
     pieces = [trials[a:b] for a, b in itertools.pairwise(cuts)]
     return {id: name for piece in pieces for name in [folder.digest(list(piece))] for id in piece}
-
-
-def segment(line: PlannedTrial) -> int:
-    """Steps between two looks at the host: the plan's, or the default in plans of older versions."""
-    return line.segment or Plan(steps=line.steps).stride
 
 
 def identity(resolved: ResolvedRun, knobs: Knobs, steps: int) -> str:

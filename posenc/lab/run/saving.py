@@ -260,13 +260,6 @@ def read_point(source: Source, ids: Sequence[str], lanes: Arrangement, template:
     return Point(manifest.stage, manifest.step, state, losses, manifest.seconds)
 
 
-def loss_points(point: Point, spacing: int) -> list[list[float]]:
-    """The losses of a checkpoint, a point for each `spacing` steps. Those of older ones are means of segments, which
-    stand for all points in them."""
-    repeats = point.step // (spacing * max(len(point.losses), 1))
-    return [losses for losses in point.losses for _ in range(repeats)]
-
-
 def pack(state: PyTree, trials: int) -> UInt8[np.ndarray, "trials bytes"]:
     """A copy of the first lanes of a state, each a row of bytes."""
     rows = np.zeros((trials, row_size(state, trials)), np.uint8)

@@ -19,9 +19,9 @@ import numpy as np
 from jaxtyping import Float, PyTree
 
 from posenc.lab.models.carry import fresh_parameters
-from posenc.lab.run import own, plan
+from posenc.lab.run import own
 from posenc.lab.run.progress import Progress, SegmentTimer
-from posenc.lab.run.saving import Home, Point, Saver, Source, loss_points, program_facts, read_point
+from posenc.lab.run.saving import Home, Point, Saver, Source, program_facts, read_point
 from posenc.lab.run.team import Stopped
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import disk
@@ -65,7 +65,7 @@ class Assigned(NamedTuple):
     def stride(self) -> int:
         """Steps of a segment."""
         shared = self.lines[0]
-        return math.gcd(plan.segment(shared), *(end for _, end in stages(self.resolved, shared.steps)))
+        return math.gcd(shared.segment, *(end for _, end in stages(self.resolved, shared.steps)))
 
     @property
     def spacing(self) -> int:
@@ -169,7 +169,7 @@ class Trainer:
             run, before = program(stage, stride, shared.rows, self.lanes), state
             if source is not None and n == source.manifest.stage:
                 point = read_point(source, saver.ids, self.lanes, jax.eval_shape(run.init, lane))
-                state, losses, begin = placed(point.state, self.lanes), loss_points(point, group.spacing), point.step
+                state, losses, begin = placed(point.state, self.lanes), point.losses, point.step
                 clock.seconds = dict(point.seconds)
                 saver.go_on(source)
                 self.watch.note(f"{label}: goes on from step {begin}.")

@@ -57,7 +57,6 @@ def work(
         recorded = store.Recorded(folder)
         done = named(lines, recorded)
         groups = waiting(folder, new, done, keep)
-        note_older_segments(groups, watch)
         needed = None if only is None else len(programs(groups, runs))
         watch.begin(total, len(lines) - sum(map(len, groups.values())), needed)
         code = max(code, train(begin_anywhere(groups) if only is None else groups, recorded))
@@ -109,13 +108,6 @@ def programs(groups: Mapping[str, Sequence[PlannedTrial]], runs: _Runs) -> set[t
         with own.forgiving(plan.parts_of(run)):
             needed |= training.programs(run, line.steps, line.rows, line.sizes)
     return needed
-
-
-def note_older_segments(groups: Mapping[str, Sequence[PlannedTrial]], watch: Progress) -> None:
-    """Say so where an older posenc planned trials without the length of segments."""
-    if older := {plan.segment(line) for lines in groups.values() for line in lines if line.segment is None}:
-        steps = " and ".join(map(str, sorted(older)))
-        watch.note(f"An older posenc planned trials here without the length of segments; it is the default, {steps}.")
 
 
 def begin_anywhere(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[PlannedTrial]]:

@@ -291,11 +291,7 @@ class Plan:
     def around(self, shortest: int, length: int) -> tuple[int, ...]:
         """The sizes evaluated unless others are asked for, when those from `shortest` to `length` are trained on."""
         quarters = (n for f in (0.25, 0.75) if (n := math.ceil(length * f)) >= shortest)
-        return tuple(sorted({*quarters, *self.once_around(length)}))
-
-    def once_around(self, length: int) -> tuple[int, ...]:
-        """What `around` was before quarters came to it: plans of that time keep these sizes."""
-        return tuple(sorted({math.ceil(length * f) for f in (0.5, 1, 1.25, 1.5, 2, 3, 4)}))
+        return tuple(sorted({*quarters, *(math.ceil(length * f) for f in (0.5, 1, 1.25, 1.5, 2, 3, 4))}))
 
     def knobs(self) -> tuple[Knobs, ...]:
         """One set for each trial that is known before anything trains: at every rate each seed, or each that tunes."""

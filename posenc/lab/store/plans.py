@@ -4,10 +4,8 @@
     runs.jsonl     what trials share, once for each SHA-256: the run, steps, sizes, …
     reports.jsonl  seeds that later commands add to those reported, with the tuning trials that choose their rate
 
-A line once written never changes. In plans of older versions each line holds its run itself, and is read so. The runs
-are written before the plan that names them, and read after it, so that a reader finds every one. Added seeds are
-written after the plan and read before it, so that a reader finds their trials; versions that know no such file plan
-the seeds of the first command alone.
+A line once written never changes. The runs are written before the plan that names them, and read after it, so that a
+reader finds every one. Added seeds are written after the plan and read before it, so that a reader finds their trials.
 """
 
 from __future__ import annotations
@@ -27,7 +25,17 @@ from posenc.lab.store import disk
 from posenc.lab.store.claims import claim
 from posenc.lab.store.reading import check_version
 from posenc.lab.store.records import canonical, checksum
-from posenc.lab.store.schema import AddedSeeds, KnobRecord, PlannedTrial, TrialLine, planned, read, read_line, written
+from posenc.lab.store.schema import (
+    OLDER,
+    AddedSeeds,
+    KnobRecord,
+    PlannedTrial,
+    TrialLine,
+    planned,
+    read,
+    read_line,
+    written,
+)
 
 PLAN, RUNS, REPORTS, PLANNING = "plan.jsonl", "runs.jsonl", "reports.jsonl", "planning"
 OWN = ("id", "group", "knobs")
@@ -190,9 +198,9 @@ def _contents(path: Path) -> Iterator[tuple[Any, str]]:
 
 
 def _line(content: Any, where: str, runs: Mapping[str, PlannedTrial], place: Path) -> PlannedTrial:
-    """A planned trial of plan.jsonl, with what it shares; one of an older version holds that itself."""
-    if not isinstance(content, dict) or not isinstance(content.get("run"), str):
-        return planned(PlannedTrial, content, where, RESTORE)
+    """A planned trial of plan.jsonl, with what it shares."""
+    if isinstance(content, dict) and isinstance(content.get("run"), dict):
+        raise ValueError(f"{where} holds its run itself, {OLDER}.")
     line = read_line(TrialLine, content, where, RESTORE)
     if (shared := runs.get(line.run)) is None:
         raise ValueError(f"{where} names a run that {str(place)!r} lacks; restore that file, or plan again.")
@@ -265,9 +273,7 @@ def _same(new: PlannedTrial, old: PlannedTrial) -> None:
             f"Trial {new.id[:12]} ({new.label} on {new.task}, seed {new.knobs.seed}) is planned here to "
             f"{roles[old.tuning]}, not to {roles[new.tuning]}; use a new --name."
         )
-    pairs = [("sizes", [*old.sizes], [*new.sizes]), ("rows", old.rows, new.rows)]
-    if None not in (old.segment, new.segment):  # older plans hold none
-        pairs.append(("segment", old.segment, new.segment))
+    pairs = [("sizes", [*old.sizes], [*new.sizes]), ("rows", old.rows, new.rows), ("segment", old.segment, new.segment)]
     for key, before, now in pairs:
         if before != now:
             raise ValueError(

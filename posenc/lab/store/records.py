@@ -99,16 +99,16 @@ def check_older(path: Path, content: bytes) -> None:
 def read_bundle(path: Path) -> Bundle:
     """One committed file. A record of it that cannot be used is named in `stored.problems`."""
     try:
-        content_of_file = parsed(_unpacked(path, disk.content(path)))
-        if not isinstance(content_of_file, dict) or not isinstance(content_of_file.get("records"), list):
-            raise ValueError("it has no list of records")
+        parts = _parts(_unpacked(path, disk.content(path)))
+        contents = _parts(parts.pop("records", b"null"), list)
+        content_of_file = {name: parsed(part) for name, part in parts.items()}
         _version(content_of_file)
     except (ValueError, RecursionError, OSError) as error:
         raise ValueError(f"{str(path)!r} is not a bundle of records: {reason(error)}.") from None
     records, problems = [], []
-    for number, content in enumerate(content_of_file["records"]):
+    for number, content in enumerate(contents):
         try:
-            records.append((f"record {number}", unsealed(content)))
+            records.append((f"record {number}", unsealed(parsed(content))))  # one by one, to hold little at a time
         except (ValueError, TypeError, RecursionError) as error:
             problems.append(f"record {number} is left out: {reason(error)}.")
     rest = content_of_file.get("unfinished") or []
@@ -196,12 +196,23 @@ def record_of(content: Any) -> GroupRecord:
     return record
 
 
-def parsed(content: bytes) -> Any:
+def parsed(content: bytes | msgspec.Raw) -> Any:
     """What JSON says. Raises `ValueError`."""
     try:
         return msgspec.json.decode(content)
     except ValueError:
         raise ValueError("it is empty, cut short or not JSON") from None
+
+
+def _parts(content: bytes | msgspec.Raw, kind: type = dict) -> Any:
+    """The parts of a bundle, or its records, as JSON that is not read yet. Raises `ValueError`."""
+    parsed_kind = dict[str, msgspec.Raw] if kind is dict else list[msgspec.Raw]
+    try:
+        return msgspec.json.decode(content, type=parsed_kind)
+    except msgspec.ValidationError:
+        raise ValueError("it has no list of records") from None
+    except ValueError:
+        return parsed(bytes(content))
 
 
 def _unpacked(path: Path, content: bytes) -> bytes:

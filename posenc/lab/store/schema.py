@@ -35,16 +35,16 @@ Size = Annotated[int, Meta(ge=0, le=STEPS)]
 Positive = Annotated[int, Meta(ge=1, le=STEPS)]
 Point = Annotated[int, Meta(ge=-MOST, le=MOST)] | float | None
 Counts = Mapping[str, Count]
-"""What was counted at one size, by name: "correct", "total", "exact", "rows", "nats" (in 1,024ths), ..."""
+"""What was counted at one size, by name: "correct", "scored", "exact", "rows", "nats" (in 1,024ths), ..."""
 Floors = Mapping[Size, Mapping[str, Share | None]]
 Bins = Mapping[Size, Mapping[str, Count | list[Count]]]
 TaskBins = Mapping[Size, Mapping[str, Count | list[Count] | Mapping[str, list[Count]]]]
 METRICS = ("token", "accuracy", "error", "exact", "last", "beyond", "gain")
 """As in `posenc.lab.tasks.measure`, which needs jax."""
 READ_BY = (*METRICS, "nats", "bits")
-WHOLE_OF = {"correct": ("total", "scored"), "exact": ("rows",), "last": ("rows",), "beyond": ("beyond_scored",)}
-WHOLE_OF |= {"gained": ("gainable",)}
-"""What each count is a part of, under the names of newer records and of older ones."""
+WHOLE_OF = {"correct": "scored", "exact": "rows", "last": "rows", "beyond": "beyond_scored", "gained": "gainable"}
+"""What each count is a part of."""
+OLDER = "as before version 0.2.0, which this version does not read; train again, or read it with version 0.2.0"
 TUNING = "tuning"
 """The role of a trial that helps to choose the learning rate of others and is not reported."""
 
@@ -82,12 +82,12 @@ class TrialRecord(Part):
     evaluations: Mapping[Size, Counts]
     """Size to counts on test examples; empty after divergence."""
     validation: Mapping[Size, Counts] | None = None
-    """Size to counts on the examples by which a learning rate is chosen; older records have none."""
+    """Size to counts on the examples by which a learning rate is chosen; none of a diverged trial."""
     curve: Mapping[str, list[Point]] | None = None
     """The loss along training."""
     places: Bins | None = None
     """Size to "right", how many tokens are right in each bin of places, and "nats", their cross-entropy in 1,024ths
-    of a nat, which older records lack; still older ones, and tasks of one answer, have none."""
+    of a nat; tasks of one answer have none."""
     role: str | None = None
     """"tuning" for a trial that helped to choose a learning rate; a trial that is reported has none."""
 
@@ -163,8 +163,8 @@ class PlannedTrial(Part):
     label: str
     family: str
     task: str
-    segment: Positive | None = field(default=None, kw_only=True)
-    """Steps between two looks at the host, which are the points of the loss curve; older plans have none."""
+    segment: Positive = field(kw_only=True)
+    """Steps between two looks at the host, which are the points of the loss curve."""
     reports: tuple[Seed, ...] | None = field(default=None, kw_only=True)
     """The seeds that train at the rate which this trial helps to choose; a trial that is reported itself has none."""
 
@@ -174,7 +174,7 @@ class PlannedTrial(Part):
         return self.reports is not None
 
     def __post_init__(self):
-        if self.segment is not None and self.steps % self.segment:
+        if self.steps % self.segment:
             raise ValueError(f"it needs 'segment' as a divisor of its {self.steps} steps")
 
 
@@ -293,6 +293,8 @@ def _check_trial(trial: TrialRecord, right: str) -> None:
     which = f"its trial {echoed(trial.id[:12])}"
     if trial.diverged_at is not None and trial.diverged_at > trial.steps:
         raise ValueError(f"{which} diverged at step {trial.diverged_at} of {trial.steps}")
+    if trial.validation is None and trial.outcome == "done":
+        raise ValueError(f"{which} has no validation examples, {OLDER}")
     for counted in (trial.evaluations, trial.validation or {}):
         for size, counts in counted.items():
             try:
@@ -302,18 +304,13 @@ def _check_trial(trial: TrialRecord, right: str) -> None:
 
 
 def _check_counts(counts: Counts, right: str) -> None:
-    for part in WHOLE_OF:
-        if part in counts and (whole := _whole_of(part, counts)) and counts[part] > counts[whole]:
+    if "total" in counts:
+        raise ValueError(f"a 'total', {OLDER}")
+    for part, whole in WHOLE_OF.items():
+        if part in counts and counts[part] > counts.get(whole, MOST):
             raise ValueError(f"{counts[part]} {part} of {counts[whole]} {whole}")
-    if counts and (right not in counts or not _whole_of(right, counts)):
-        raise ValueError(f"no {right if right not in counts else WHOLE_OF[right][0]}, of which its metric is made")
-
-
-def _whole_of(part: str, counts: Counts) -> str:
-    for name in WHOLE_OF[part]:
-        if name in counts:
-            return name
-    return ""
+    if counts and not {right, WHOLE_OF[right]} <= counts.keys():
+        raise ValueError(f"no {right if right not in counts else WHOLE_OF[right]}, of which its metric is made")
 
 
 def _check_run(run: Mapping[str, Any]) -> None:
