@@ -2,10 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from fractions import Fraction
-from typing import TypeVar
 
-Number = TypeVar("Number", float, Fraction)
 NATS = "nats"
 """The count of a loss."""
 NAMES = {"token": "accuracy", "error": "accuracy"}
@@ -37,14 +34,7 @@ def share(counts: Mapping[str, int], metric: str) -> float:
     return right / (total * PARTS * LOSSES[metric] if metric in LOSSES else total) if total else math.nan
 
 
-def fraction(counts: Mapping[str, int], metric: str) -> Fraction | None:
-    """Return the same without rounding; None where nothing was counted."""
-    right, total = right_and_total(counts, metric)
-    unit = PARTS * Fraction(LOSSES[metric]) if metric in LOSSES else 1
-    return Fraction(right) / (total * unit) if total else None
-
-
-def merit(metric: str, value: Number) -> Number:
+def merit(metric: str, value: float) -> float:
     """A value of which more is better, also where less of the metric is."""
     return -value if metric in LOSSES else value
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 
 from posenc.lab.figures.captions import listed
 from posenc.lab.figures.style import plain
 from posenc.lab.metrics import LOSSES, merit
-from posenc.lab.results import fractions
 from posenc.lab.results.learned import SOLVED, WORDS, Hindrance, above_floor, bar, error, hindrance, solves
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results
 from posenc.lab.results.signed_ranks import holm
 from posenc.lab.results.statistics import LEAST, LEVEL, TableCell, by_range, cells, summary
+from posenc.lab.results.ties import mean, median
 
 NAMED = 6
 """The most lines that are named; of more, their number is given."""
@@ -86,9 +85,9 @@ def _tops(compared: Sequence[TableCell]) -> list[TableCell]:
     """Return the best by the median of runs, of equal medians by their mean, as ranks have it; exact ties are all
     named."""
 
-    def worth(cell: TableCell) -> tuple[Fraction, Fraction]:
-        runs = [merit(cell.metric, value) for value in cell.mean_fractions(cell.beyond).values()]
-        return fractions.median(runs), fractions.mean(runs)
+    def worth(cell: TableCell) -> tuple[float, float]:
+        runs = [merit(cell.metric, value) for value in cell.means(cell.beyond).values()]
+        return median(runs), mean(runs)
 
     best = max(map(worth, compared))
     return [cell for cell in compared if worth(cell) == best]

@@ -13,11 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from posenc.lab import metrics
 from posenc.lab.results.floors import best_floor, floors, floors_by, mean_floors
-from posenc.lab.results.fractions import simplest
 from posenc.lab.results.learned import bar
 from posenc.lab.results.losses import points, points_after, switch_of
 from posenc.lab.results.published import EPSILON, Measure
@@ -34,8 +32,8 @@ SURE = 0.95
 REPEATS = 3
 """Runs from which on a band can meet a number, and a scheme be a positive control: one run has a band without width,
 and two that are alike are soon had by luck."""
-Values = Mapping[tuple[float, int], Fraction]
-"""Learning rate and seed to the value of a run, without rounding, so that exact ties are ties."""
+Values = Mapping[tuple[float, int], float]
+"""Learning rate and seed to the value of a run."""
 
 
 class Evidence:
@@ -97,7 +95,7 @@ class Evidence:
             self._values[key] = by_run
         return self._values[key]
 
-    def values_at_chosen_rate(self, measure: Measure, scheme: str) -> dict[int, Fraction]:
+    def values_at_chosen_rate(self, measure: Measure, scheme: str) -> dict[int, float]:
         """Seed to the median of its runs at the rates that tie in validation."""
         rates = self.rates.get((measure.task, scheme), ())
         return by_seed(self.runs(measure, scheme), rates) if rates else {}
@@ -124,7 +122,7 @@ class Evidence:
         share = max(self.highest(measure, scheme) or 0.0, 1 / examples)
         return ERRORS * math.sqrt(share * max(1 - share, 0.0) / examples)
 
-    def above(self, measure: Measure, scheme: str, value: float | Fraction) -> bool:
+    def above(self, measure: Measure, scheme: str, value: float) -> bool:
         """Whether a share is clear of the highest floor of a scheme; an unknown floor is 0."""
         return value > (self.highest(measure, scheme) or 0.0) + self.margin(measure, scheme) + EPSILON
 
@@ -235,14 +233,14 @@ def _by(task: TaskRecord, metric: str | None) -> TaskRecord:
     return replace(task, metric=metric, floors=floors_by(task, metric))
 
 
-def _values(task: TaskRecord, trial: TrialRecord, sizes: Sequence[int], metric: str | None) -> list[Fraction]:
+def _values(task: TaskRecord, trial: TrialRecord, sizes: Sequence[int], metric: str | None) -> list[float]:
     """The share right at each size; nothing where one of them was not measured or not counted."""
     by = metric or task.metric
     if trial.outcome == "diverged":
         size_floors = floors(_by(task, by))
-        return [simplest(size_floors.get(n, {}).get("uniform", 0.0)) for n in sizes]
+        return [size_floors.get(n, {}).get("uniform", 0.0) for n in sizes]
     size_counts = [trial.evaluations.get(n, {}) for n in sizes]
     if not all(metrics.ratio(by)[0] in counts for counts in size_counts):
         return []
-    values = [metrics.fraction(counts, by) for counts in size_counts]
-    return [value for value in values if value is not None] if None not in values else []
+    values = [metrics.share(counts, by) for counts in size_counts]
+    return [] if any(map(math.isnan, values)) else values

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from statistics import median
 
 from posenc.lab.results.evidence import SURE, Evidence
-from posenc.lab.results.fractions import simplest
 from posenc.lab.results.published import EPSILON, Order
 from posenc.lab.results.reproduction import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction
 from posenc.lab.results.statistics import LEAST, Summary, interval_rank, summary
+from posenc.lab.results.ties import rounded
 
 TEST = "sign test, two-sided, exact, uncorrected"
 """What p of an order is from; pairs without a difference are left out."""
@@ -27,7 +26,7 @@ def order(claim: Order, evidence: Evidence) -> Reproduction:
     return {"score": _scores, "rate": _rates, "steps": _steps}[claim.about](claim, evidence)
 
 
-def sign_test(differences: Iterable[float | Fraction]) -> float:
+def sign_test(differences: Iterable[float]) -> float:
     """The two-sided p of the exact sign test that differences are as often above 0 as below; zeros are left out."""
     signs = [gap > 0 for gap in differences if gap]
     tail = sum(math.comb(len(signs), k) for k in range(min(sum(signs), len(signs) - sum(signs)) + 1))
@@ -45,10 +44,9 @@ def _scores(claim: Order, evidence: Evidence) -> Reproduction:
     """First less second, paired by seed, since runs of one seed share their data."""
     schemes = claim.first, claim.second
     by_scheme = {scheme: evidence.values_at_chosen_rate(claim.measure, scheme) for scheme in schemes}
-    floors = {scheme: simplest(evidence.highest(claim.measure, scheme) or 0.0) for scheme in schemes}
-    zero = Fraction(0)
-    first, second = ({seed: max(v - floors[s], zero) for seed, v in by_scheme[s].items()} for s in schemes)
-    gaps = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
+    floors = {scheme: evidence.highest(claim.measure, scheme) or 0.0 for scheme in schemes}
+    first, second = ({seed: max(v - floors[s], 0.0) for seed, v in by_scheme[s].items()} for s in schemes)
+    gaps = [rounded(first[seed] - second[seed]) for seed in sorted(first.keys() & second.keys())]
     medians = {scheme: summary(of.values()).median for scheme, of in by_scheme.items() if of}
     learned = any(evidence.above(claim.measure, scheme, value) for scheme, value in medians.items())
     finding = _decided(claim, gaps, claim.tolerance, learned, evidence)
@@ -100,9 +98,7 @@ def _rates(claim: Order, evidence: Evidence) -> Reproduction:
     return finding
 
 
-def _decided(
-    claim: Order, gaps: Sequence[float | Fraction], tolerance: float, learned: bool, evidence: Evidence
-) -> Reproduction:
+def _decided(claim: Order, gaps: Sequence[float], tolerance: float, learned: bool, evidence: Evidence) -> Reproduction:
     """By the interval of paired differences, if there are enough of them and one of the two learned something."""
     ours, floor = summary(gaps), evidence.highest(claim.measure, claim.first)
     finding = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN)
@@ -124,7 +120,7 @@ def _decided(
     return finding.because(OPEN, "undecided", _undecided(gaps, ours, tolerance))
 
 
-def _undecided(gaps: Sequence[float | Fraction], ours: Summary, tolerance: float) -> str:
+def _undecided(gaps: Sequence[float], ours: Summary, tolerance: float) -> str:
     """Why an interval decides no order: it holds both, or ends within the tolerance, though all pairs may agree."""
     if ours.low < -tolerance - EPSILON and ours.high > tolerance + EPSILON:
         return "the interval of differences reaches from one order to the other"

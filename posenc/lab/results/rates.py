@@ -15,23 +15,20 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from statistics import median
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from posenc.lab import metrics
-from posenc.lab.results import fractions
 from posenc.lab.results.floors import uniform
 from posenc.lab.results.results import Results, grouped, sizes_of
+from posenc.lab.results.ties import mean, median
 from posenc.lab.store.schema import GroupRecord, TrialRecord
 
 DIVERGED = "diverged"
 Cell = tuple[str, str]
 """A task and the label of a scheme."""
 K = TypeVar("K")
-V = TypeVar("V", float, Fraction)
 
 
 class Trial(NamedTuple):
@@ -41,7 +38,7 @@ class Trial(NamedTuple):
     lr: float
     seed: int
     diverged: bool
-    share: float | Fraction | None
+    share: float | None
     """The mean over sizes on validation examples by the metric of the task, a loss counted below 0; of a diverged trial
     that of a guess; None where no validation example was scored."""
     examples: int
@@ -107,14 +104,14 @@ def _trial(record: GroupRecord, trial: TrialRecord) -> Trial:
     if trial.outcome == DIVERGED:
         return Trial(*head, True, _guess(record), 0, frozenset(sizes_of(record)))
     each = list((trial.validation or {}).values())
-    shares = [metrics.fraction(counts, metric) for counts in each]
-    known = [metrics.merit(metric, share) for share in shares if share is not None]
+    shares = [metrics.share(counts, metric) for counts in each]
+    known = [metrics.merit(metric, share) for share in shares if not math.isnan(share)]
     sizes = frozenset(n for n, counts in trial.evaluations.items() if not metrics.scored_nothing(counts))
-    share = fractions.mean(known) if known else None
+    share = mean(known) if known else None
     return Trial(*head, False, share, sum(counts.get("rows", 0) for counts in each), sizes)
 
 
-def choose_rate(scores: Mapping[float, Sequence[float | Fraction]]) -> float:
+def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
     """The learning rate whose runs are best on average on validation examples; ties go to the smaller.
 
     `scores` gives, per rate, one value for each run: its mean over sizes within the training range.
@@ -129,7 +126,7 @@ def choose_rate(scores: Mapping[float, Sequence[float | Fraction]]) -> float:
             f"No validation example was scored at the learning rate {missing[0]:g}, so that none can be chosen; train"
             " again under a new --name."
         )
-    means = {rate: fractions.mean(values) for rate, values in scores.items()}
+    means = {rate: mean(values) for rate, values in scores.items()}
     return min(means, key=lambda rate: (-means[rate], rate))
 
 
@@ -141,7 +138,7 @@ def tying_rates(trials: Sequence[Trial], rate: float) -> tuple[float, ...]:
     right and one that is wrong, (p N + 1) / (N + 2), since a rate without errors has a sampling error too. Every seed
     of the chosen rate must have run at it, and none diverged.
     """
-    means = {lr: float(fractions.mean(shares)) for lr, shares in scores(trials).items() if shares}
+    means = {lr: mean(shares) for lr, shares in scores(trials).items() if shares}
     n = max((trial.examples for trial in trials), default=0)
     if rate not in means or not n or means[rate] < 0:  # the error of a loss is unknown
         return (rate,)
@@ -153,11 +150,11 @@ def tying_rates(trials: Sequence[Trial], rate: float) -> tuple[float, ...]:
     return tuple(sorted({rate} | near - lost))
 
 
-def by_seed(runs: Mapping[tuple[float, int], V], rates: Collection[float]) -> dict[int, V]:
+def by_seed(runs: Mapping[tuple[float, int], float], rates: Collection[float]) -> dict[int, float]:
     """Seed to the median of its runs at these learning rates, of the values by rate and seed; a seed that lacks one of
     the rates is left out."""
     ran = [{seed for lr, seed in runs if lr == rate} for rate in rates]
-    return {seed: median(runs[rate, seed] for rate in rates) for seed in sorted(set.intersection(*ran))}
+    return {seed: median([runs[rate, seed] for rate in rates]) for seed in sorted(set.intersection(*ran))}
 
 
 def seed_values(runs: Mapping[K, Mapping[tuple[float, int], float]]) -> dict[K, list[float]]:
@@ -200,10 +197,10 @@ def at_chosen(results: Results) -> Results:
     return replace(results, records=tuple(reported))
 
 
-def scores(trials: Sequence[Trial]) -> dict[float, list[float | Fraction]]:
+def scores(trials: Sequence[Trial]) -> dict[float, list[float]]:
     """Rate to the mean of each run on validation examples. A diverged run scores what a uniform guess does. More is
     better: a loss is counted below 0."""
-    by_rate: dict[float, list[float | Fraction]] = {trial.lr: [] for trial in trials}
+    by_rate: dict[float, list[float]] = {trial.lr: [] for trial in trials}
     for trial in trials:
         if trial.share is not None:
             by_rate[trial.lr].append(trial.share)

@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +18,6 @@ from posenc.lab import metrics
 from posenc.lab.metrics import LOSSES
 from posenc.lab.models import kinds
 from posenc.lab.results.floors import floors_by, uniform
-from posenc.lab.results.fractions import simplest
 from posenc.lab.results.unscored import unscored
 from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
@@ -69,8 +67,6 @@ class Row:
     """The share of whole answers right; NaN where they were not counted."""
     rows: int
     """How many examples were evaluated."""
-    fraction: Fraction
-    """The value without rounding, so that equal ones stay equal in means; no column of tables."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,7 @@ class GroupedRow:
         return {**head, **self.group, **self.counts, "value": self.value}
 
 
-COLUMNS = tuple(f.name for f in fields(Row) if f.name != "fraction")
+COLUMNS = tuple(f.name for f in fields(Row))
 
 
 @dataclass(frozen=True)
@@ -251,14 +247,13 @@ class Results:
         knobs = (trial.knobs.seed, trial.knobs.lr, trial.steps, trial.outcome)
         for n in sizes_of(record):
             counts, floor = trial.evaluations.get(n, {}), uniform(task, n)
-            guess = None if task.metric in LOSSES and not floor else simplest(floor)  # a loss of 0 would be the best
-            fraction = guess if diverged else metrics.fraction(counts, task.metric)
-            if fraction is None:  # not evaluated, or nothing was scored there
+            guess = math.nan if task.metric in LOSSES and not floor else floor  # a loss of 0 would be the best
+            value = guess if diverged else metrics.share(counts, task.metric)
+            if math.isnan(value):  # not evaluated, or nothing was scored there
                 continue
-            value = floor if diverged else metrics.share(counts, task.metric)
             exact = metrics.share(counts, "exact") if "exact" in counts else math.nan
             size_facts = (n, low <= n <= high, low, high, task.metric)
-            yield Row(*head, *knobs, *size_facts, value, floor, exact, counts.get("rows", 0), fraction)
+            yield Row(*head, *knobs, *size_facts, value, floor, exact, counts.get("rows", 0))
 
     def _trials(self) -> list[tuple[GroupRecord, TrialRecord] | tuple[UnfinishedTrial, UnfinishedTrial]]:
         """All trials, each with what it shares with others of its group."""

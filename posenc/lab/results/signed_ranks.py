@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
-from posenc.lab.results.fractions import simplest
+from posenc.lab.results.ties import rounded
 
 
-def wilcoxon(gaps: Sequence[float | Fraction]) -> float:
+def wilcoxon(gaps: Sequence[float]) -> float:
     """Return the two-sided p of the signed-rank test.
 
     Equal sizes share the mean of their ranks, and gaps of 0, which have no sign, are ranked and then left out (Pratt,
@@ -18,8 +17,7 @@ def wilcoxon(gaps: Sequence[float | Fraction]) -> float:
     """
     from scipy.stats import rankdata
 
-    sizes = [float(abs(simplest(gap))) for gap in gaps]  # rounded once: equal fractions are equal floats
-    doubled = [round(2 * rank) for rank in rankdata(sizes)]
+    doubled = [round(2 * rank) for rank in rankdata([abs(rounded(gap)) for gap in gaps])]
     signed = [(rank, gap > 0) for rank, gap in zip(doubled, gaps, strict=True) if gap]
     total, above = sum(rank for rank, _ in signed), sum(rank for rank, positive in signed if positive)
     chance = np.zeros(total + 1)  # of each sum of positive ranks, over all choices of signs

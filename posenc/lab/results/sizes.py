@@ -6,9 +6,12 @@ sizes of their own would compare lengths and not schemes. No jax.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Collection, Iterable, Sequence
-from fractions import Fraction
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
+
+from posenc.lab.results.ties import rounded
 
 
 def shared(
@@ -33,7 +36,6 @@ def other_places(firsts: Iterable[int | None]) -> str:
     return f"'beyond' counts the tokens from {' or '.join(map(str, places))} on, as each run was trained"
 
 
-Value = TypeVar("Value", float, Fraction)
 Rule = Literal["equal", "trapezoid"]
 
 
@@ -43,15 +45,15 @@ def check_rule(rule: Rule) -> None:
         raise ValueError(f"{rule!r} weights no sizes; give {' or '.join(map(repr, get_args(Rule)))}.")
 
 
-def average(values: Sequence[Value], sizes: Sequence[int], rule: Rule) -> Value:
+def average(values: Sequence[float], sizes: Sequence[int], rule: Rule) -> float:
     """The mean of values at ascending sizes; of a single size its value, by either rule.
 
     Papers report means over every size of a range. Where a few of them are evaluated, more of the short ones than of
     the long, a plain mean favours the short. The trapezoid rule is the mean of straight lines from each to the next.
     """
     check_rule(rule)
-    shares = [Fraction(1)] * len(sizes)
+    shares = [1.0] * len(sizes)
     if rule == "trapezoid" and len(sizes) > 1:
         before, after = [sizes[0], *sizes[:-1]], [*sizes[1:], sizes[-1]]
-        shares = [Fraction(b - a, 2) for a, b in zip(before, after, strict=True)]
-    return sum(share * value for share, value in zip(shares, values, strict=True)) / sum(shares)
+        shares = [(b - a) / 2 for a, b in zip(before, after, strict=True)]
+    return rounded(math.fsum(map(operator.mul, shares, values)) / math.fsum(shares))

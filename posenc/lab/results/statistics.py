@@ -13,17 +13,16 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
 from posenc.lab.metrics import LOSSES, merit
-from posenc.lab.results import fractions
 from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import Rates, by_seed, rates_by_cell
 from posenc.lab.results.results import Results, Row, grouped
 from posenc.lab.results.signed_ranks import wilcoxon
 from posenc.lab.results.sizes import other_places
+from posenc.lab.results.ties import mean, median, rounded
 from posenc.lab.store.schema import TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import shorten
 
@@ -36,8 +35,6 @@ HOLDS = 0.9
 """The least median accuracy at a size up to which a scheme holds."""
 Runs = Mapping[tuple[float, int], float]
 """Learning rate and seed to the value of a run."""
-Fractions = Mapping[tuple[float, int], Fraction]
-"""The same without rounding."""
 RANGE = "range"
 INTERVAL = "exact 95% interval of the median"
 
@@ -96,8 +93,6 @@ class TableCell:
     """Size to the runs of the tuning seeds at the rates that tie."""
     exact: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     """Of losses in nats, size to what the law of one token and the best reader lose, where this is known."""
-    fractions: Mapping[int, Fractions] = field(default_factory=dict)
-    """Size to the reported runs without rounding."""
 
     @property
     def n(self) -> int:
@@ -124,17 +119,13 @@ class TableCell:
     def means(self, sizes: Iterable[int]) -> dict[int, float]:
         """Seed to the mean over some sizes, the median over the `reported` rates; a seed that lacks a size is left
         out."""
-        return {seed: float(value) for seed, value in self.mean_fractions(sizes).items()}
-
-    def mean_fractions(self, sizes: Iterable[int]) -> dict[int, Fraction]:
-        """Return the same without rounding."""
         return by_seed(self.run_means(sizes), self.reported) if self.reported else {}
 
-    def run_means(self, sizes: Iterable[int]) -> Fractions:
-        """The exact mean of each reported run over some sizes; a run that lacks one of them is left out."""
-        each = [self.fractions[size] for size in sizes]
+    def run_means(self, sizes: Iterable[int]) -> Runs:
+        """The mean of each reported run over some sizes; a run that lacks one of them is left out."""
+        each = [self.runs[size] for size in sizes]
         shared = set.intersection(*map(set, each)) if each else set()
-        return {run: fractions.mean([values[run] for values in each]) for run in sorted(shared)}
+        return {run: mean([values[run] for values in each]) for run in sorted(shared)}
 
 
 @dataclass(frozen=True)
@@ -171,7 +162,7 @@ def furthest(medians: Mapping[int, float]) -> int | None:
     return max(itertools.takewhile(lambda n: medians[n] >= HOLDS, sorted(medians)), default=None)
 
 
-def summary(values: Iterable[float | Fraction]) -> Summary:
+def summary(values: Iterable[float]) -> Summary:
     """All runs of one thing in five numbers: the range below six runs, the exact interval of the median above."""
     given = tuple(values)
     x = np.sort(np.asarray(given, dtype=float))
@@ -180,7 +171,7 @@ def summary(values: Iterable[float | Fraction]) -> Summary:
         return Summary(0, math.nan, math.nan, math.nan, math.nan, RANGE)
     if not np.isfinite(x).all():
         raise ValueError("A value is not finite; count a diverged run as the floor before summing up.")
-    middle = float(fractions.median(given))
+    middle = min(max(median(given), float(x[0])), float(x[-1]))
     rank = interval_rank(n)
     low, high = (x[0], x[-1]) if rank is None else (x[rank], x[n - 1 - rank])
     kind = RANGE if rank is None else INTERVAL
@@ -291,32 +282,28 @@ def _cell(
     family = (all_rows or lost)[0].family
     rates = tuple(sorted({r.lr for r in all_rows} | {u.knobs.lr for u in lost}))
     runs = _runs(rows, reported)
-    values = {s: {seed: float(v) for seed, v in by_seed(of, reported).items()} for s, of in runs.items()}
+    values = {s: by_seed(of, reported) for s, of in runs.items()}
     examples = {s: max(r.rows for r in all_rows if r.size == s) for s in sorted({r.size for r in all_rows})}
     trained = _trained(all_rows, lost)
-    details = {"ties": ties, "reported": reported, "runs": _rounded(runs), "fractions": runs}
+    details = {"ties": ties, "reported": reported, "runs": runs}
     if metric in LOSSES:
         floors = tasks[task].floors.items()
         details["exact"] = {n: (at["unigram"], at[BAYES]) for n, at in floors if at.get(BAYES) is not None}
     if choice:
         others = Counter(lr for _, lr in {(r.trial, r.lr) for r in rows if r.lr not in reported})
         details |= {"tuning": choice.seeds, "unstable": choice.diverged, "settled": choice.settled, "left_out": others}
-        details |= {"tuning_runs": _rounded(_runs(tuning, ties))}
+        details |= {"tuning_runs": _runs(tuning, ties)}
     by_size = ({s: tuple(of.values()) for s, of in values.items()}, {s: tuple(of) for s, of in values.items()})
     return TableCell(task, scheme, family, metric, trained, rate, rates, *by_size, counts, examples, **details)
 
 
-def _runs(rows: Sequence[Row], rates: Collection[float]) -> dict[int, Fractions]:
+def _runs(rows: Sequence[Row], rates: Collection[float]) -> dict[int, Runs]:
     """Size to the values of the runs at some rates."""
-    runs: dict[int, dict[tuple[float, int], Fraction]] = {}
+    runs: dict[int, dict[tuple[float, int], float]] = {}
     for row in rows:
         if row.lr in rates:
-            runs.setdefault(row.size, {})[row.lr, row.seed] = row.fraction
+            runs.setdefault(row.size, {})[row.lr, row.seed] = row.value
     return dict(sorted(runs.items()))
-
-
-def _rounded(runs: Mapping[int, Fractions]) -> dict[int, Runs]:
-    return {size: {run: float(value) for run, value in of.items()} for size, of in runs.items()}
 
 
 def _trained(rows: list[Row], lost: list[UnfinishedTrial]) -> tuple[int, int]:
@@ -333,8 +320,8 @@ def _over(a: TableCell, b: TableCell, size: int | None) -> tuple[int, ...]:
     return tuple(sorted(sizes))
 
 
-def _pairs(a: TableCell, b: TableCell, sizes: Sequence[int]) -> list[tuple[int, Fraction, Fraction]]:
-    ours, theirs = a.mean_fractions(sizes), b.mean_fractions(sizes)
+def _pairs(a: TableCell, b: TableCell, sizes: Sequence[int]) -> list[tuple[int, float, float]]:
+    ours, theirs = a.means(sizes), b.means(sizes)
     return [(seed, ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
 
 
@@ -342,19 +329,18 @@ def _by_rate(a: TableCell, b: TableCell, sizes: Sequence[int]) -> dict[float, fl
     """The median over seeds of the difference between two runs at the same rate."""
     ours, theirs = a.run_means(sizes), b.run_means(sizes)
     gaps = grouped((run[0], ours[run] - theirs[run]) for run in sorted(ours.keys() & theirs.keys()))
-    return {rate: float(fractions.median(of)) for rate, of in gaps.items()}
+    return {rate: median(of) for rate, of in gaps.items()}
 
 
 def _compared(
-    a: TableCell, b: TableCell, where: str, over: tuple[int, ...], pairs: list[tuple[int, Fraction, Fraction]]
+    a: TableCell, b: TableCell, where: str, over: tuple[int, ...], pairs: list[tuple[int, float, float]]
 ) -> Comparison:
-    gaps = [ours - theirs for _, ours, theirs in pairs]
+    gaps = [rounded(ours - theirs) for _, ours, theirs in pairs]
     ahead = [merit(a.metric, gap) for gap in gaps]
     better = (sum(gap > 0 for gap in ahead) + 0.5 * sum(gap == 0 for gap in ahead)) / len(gaps)
     interval = wilson(better, len(gaps)) if len(gaps) >= LEAST else None
     p = wilcoxon(gaps) if len(gaps) >= LEAST else None
-    rounded = tuple((seed, float(ours), float(theirs)) for seed, ours, theirs in pairs)
-    head = (a.task, a.scheme, b.scheme, where, rounded)
+    head = (a.task, a.scheme, b.scheme, where, tuple(pairs))
     return Comparison(*head, better, interval, summary(gaps), p, over, _by_rate(a, b, over), a.metric)
 
 
