@@ -123,6 +123,11 @@ def test_an_empty_run_is_an_empty_table(tmp_path, monkeypatch):
     assert len(load("empty")) == 0 and {*ASKED} <= {*load("empty").columns}
 
 
+def test_an_experiment_is_loaded_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pandas.testing.assert_frame_equal(load("length"), load(RECORDS / "length.json"))
+
+
 def test_it_is_what_posenc_load_gives():
     assert posenc.load is load and isinstance(table(reading.load(RECORDS / "length.json")), pandas.DataFrame)
     assert [*METRICS] == [*COUNTED]

@@ -14,6 +14,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from posenc.lab.results.losses import endings
 from posenc.lab.results.rates import rates_by_cell
 from posenc.lab.results.results import Results, shortest_model
 from posenc.lab.results.results import load as read_results
+from posenc.lab.spec import committed
+from posenc.lab.store import disk
 from posenc.lab.store.schema import GroupRecord, KnobRecord, TaskRecord, TrialRecord
 
 if TYPE_CHECKING:
@@ -51,7 +54,7 @@ WHOLE = -1
 
 
 def load(path: str | os.PathLike, bins: bool = False) -> pandas.DataFrame:
-    """Return every measurement of a run folder, its name, or a committed bundle.
+    """Return every measurement of a run folder, its name, a bundle, or an experiment whose record is committed.
 
     A line is one trial × size × metric, with the columns
 
@@ -72,7 +75,7 @@ def load(path: str | os.PathLike, bins: bool = False) -> pandas.DataFrame:
 
     Raises `ValueError` where pandas is missing, where nothing is found, and for formats older than 0.2.0.
     """
-    results = read_results(path)
+    results = read_results(_recorded(path))
     for problem in results.problems:
         warnings.warn(problem, stacklevel=2)
     return table(results, bins)
@@ -89,6 +92,14 @@ def _pandas() -> Any:
     except ImportError:
         raise ValueError("A table needs pandas, which is not installed; pip install 'posenc[lab]'.") from None
     return pandas
+
+
+def _recorded(path: str | os.PathLike) -> str | os.PathLike:
+    """The record of an experiment, where a text names one and no run."""
+    if not isinstance(path, str) or Path(path).exists() or (disk.root() / path).exists():
+        return path
+    experiment = committed.find(path)
+    return path if experiment is None else committed.record_of(experiment)
 
 
 def table(results: Results, bins: bool = False) -> pandas.DataFrame:
