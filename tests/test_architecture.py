@@ -30,7 +30,6 @@ lab.reuse
 lab.explain
 lab.report
 lab.cli tasks models
-lab.site
 __main__
 """
 LEVEL = {name: level for level, line in enumerate(ORDER.split("\n")) for name in line.split()}

@@ -128,21 +128,6 @@ def test_experiments_come_with_the_wheel(drawing, tmp_path):
     assert planned.returncode == 0 and "trials in" in planned.stdout, planned.stderr
 
 
-@pytest.mark.ci
-@pytest.mark.timeout(600)
-def test_the_site_is_built_from_the_wheel(wheel, tmp_path, tmp_path_factory):
-    """In an empty folder, of the guides, records and figures that the wheel holds; MkDocs refuses a broken link."""
-    pytest.importorskip("mkdocs", reason="MkDocs comes with the extra `docs`")
-    python = installed(wheel, tmp_path_factory.mktemp("docs"), ("docs",))
-    done = run(python, "-m", "posenc", "site", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    wanted = {f"experiments/{path.stem}" for path in (ROOT / "experiments").glob("*.py")}
-    wanted |= {f"guides/{path.stem}" for path in (ROOT / "docs").glob("*.md")} | {"index", "schemes/rope", "tasks/copy"}
-    pages = {path.relative_to(tmp_path / "site").with_suffix("").as_posix() for path in tmp_path.rglob("*.html")}
-    assert wanted <= pages
-    assert (tmp_path / "site" / "assets" / "figures" / "length.svg").is_file()
-
-
 @pytest.mark.nightly
 def test_the_quick_start_runs_from_the_wheel(drawing, tmp_path):
     done = run(drawing, "-m", "posenc", "quickstart", cwd=tmp_path)

@@ -4,6 +4,7 @@ import functools
 
 import pytest
 
+import posenc
 from tests.browsing import barriers, browser  # noqa: F401
 
 pytestmark = pytest.mark.ci
@@ -23,6 +24,7 @@ KINDS = (
     "reference/attention",
 )
 CHARTS = {"atlas": "#atlas-chart svg", "experiments/length": "#lengths .chart svg"}
+CHARTS["schemes/rope"] = ".math mjx-container svg"
 """Drawn by a script, and waited for."""
 WIDTHS = (390, 768, 1440)
 CUT = "(e) => e.getBoundingClientRect().right > innerWidth || e.scrollWidth > e.clientWidth + 1"
@@ -73,6 +75,17 @@ def test_a_page_bars_nobody(opened, name, scheme):
     assert dark == ("slate" if scheme == "dark" else "default")
     assert page.locator("main h1").count() == 1 and page.evaluate("document.documentElement.lang") == "en"
     assert not barriers(page)
+
+
+def test_equations_of_every_scheme_are_set(opened):
+    """Of all pages, one after another in one window, no equation has a part that MathJax refuses."""
+    page = opened("schemes/rope")
+    for name in posenc.names():
+        page.goto(page.url.rpartition("/")[0] + f"/{name}.html", timeout=SECONDS)
+        page.wait_for_function(
+            "document.querySelectorAll('[data-tex]').length === document.querySelectorAll('.math mjx-container').length"
+        )
+        assert page.locator("mjx-merror, [data-mjx-error]").count() == 0, name
 
 
 def test_search_answers_from_the_disk(opened):

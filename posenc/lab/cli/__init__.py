@@ -49,8 +49,6 @@ _GROUPS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("cite", "describe.Cite", 'BibTeX: cite "rope + alibi", cite copy'),
         ("explain", "explain.EXPLAIN", "what a scheme does to scores: explain rope; by hand: explain attention"),
-        ("site", ".site.command.Site", "a site of schemes, tasks, experiments and guides, read without a network"),
-        ("open", ".site.command.Open", "serve that site, and reports, to browsers on this machine"),
     ),
     "Extend": (
         ("new", "extend.New", "a file with a working scheme or task, and its test: new scheme mine, new task mine"),

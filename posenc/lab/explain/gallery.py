@@ -79,8 +79,19 @@ def draw(shown: list[SchemePanel]) -> Figure:
     return figure
 
 
+def draw_one(panel: SchemePanel) -> Figure:
+    """Draw one panel without its name, in a square of its own."""
+    with style.canvas(1.4, 1.4) as figure:
+        axes = figure.subplots()
+        axes.set_axis_off()
+        _fill(axes, panel, "")
+    return figure
+
+
 def _fill(axes, panel: SchemePanel, colour: str) -> None:
-    axes.set_title(panel.name + "*" * panel.moved, size=6, color=colour, pad=2, loc="center")
+    """Fill axes with a panel, under its name where it has a hue."""
+    if colour:
+        axes.set_title(panel.name + "*" * panel.moved, size=6, color=colour, pad=2, loc="center")
     if panel.view is None:
         axes.text(0.5, 0.5, "nothing in\nthe scores", ha="center", va="center", size=6, transform=axes.transAxes)
         return

@@ -1,0 +1,82 @@
+"""The charts of the site as Vega-Lite declarations, over data that the scripts of the pages give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+
+from posenc_site.records import INK, SOFT
+
+
+def heat_map() -> dict[str, Any]:
+    """Declare the heat map of the atlas, over the cells that a reader chose."""
+    above, below = (
+        alt.X("probe:N", sort=None, title=None, axis=alt.Axis(orient=o, labelAngle=-60, domain=False, ticks=False))
+        for o in ("top", "bottom")
+    )
+    by_place = alt.EncodingSortField(field="place", op="min")
+    rows = alt.Axis(domain=False, ticks=False, labelLimit=150, minExtent=60)
+    shade = alt.Color("above:Q", scale=alt.Scale(scheme="blues", domain=[0, 1]), legend=None)
+    shown = ("row", "probe", "value", "L, 1.25 L, 2 L, 4 L", "holds to", "floor at 2 L", "rate", "runs", "lost")
+    base = alt.Chart(alt.NamedData("cells")).encode(y=alt.Y("row:N", sort=by_place, title=None, axis=rows))
+    cell = base.mark_rect(stroke="#fff", strokeWidth=1, cursor="pointer").encode(
+        x=above,
+        color=alt.condition("datum.learned", shade, alt.value("#d5d5d5")),
+        tooltip=[alt.Tooltip(f"{name.replace('.', '_')}:N", title=name) for name in shown],
+    )
+    ink = alt.condition("datum.learned && datum.above > 0.68", alt.value("#fff"), alt.value("#222"))
+    text = base.mark_text(fontSize=10, tooltip=None).encode(x=below, text="text:N", color=ink)
+    words = "Heat map of rows and probes; the table below has its numbers"
+    chart = (cell + text).resolve_axis(x="independent").properties(width="container", description=words)
+    return chart.configure_view(stroke=None).to_dict()
+
+
+def place_lines() -> dict[str, Any]:
+    """Declare accuracy by place, of a row of the atlas and of the one without any encoding."""
+    hue = alt.Color("row:N", title=None, scale=alt.Scale(range=["#3b76b5", "#c0651d"]), legend=alt.Legend(orient="top"))
+    chart = (
+        alt.Chart(alt.NamedData("places"))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("place:Q", title="place in the row", axis=alt.Axis(grid=False)),
+            y=alt.Y("right:Q", title="share right", scale=alt.Scale(domain=[0, 1])),
+            color=hue,
+            tooltip=["row:N", "place:Q", "right:Q"],
+        )
+    )
+    words = "Share right by place in the longest rows"
+    return chart.properties(width="container", height=220, description=words).configure_view(stroke=None).to_dict()
+
+
+def lengths(curves: Mapping[str, Any]) -> dict[str, Any]:
+    """Declare accuracy by size, over the points of `lines`."""
+    along = alt.Scale(type="log", base=2, nice=False) if curves["doubles"] else alt.Scale(zero=False, nice=False)
+    values = alt.Axis(values=list(curves["places"]), grid=False, labelOverlap=True, format="~g")
+    up = alt.Scale(type="log") if curves["falling"] else alt.Scale(domain=[0, 1])
+    x, y = alt.X("size:Q", title=curves["along"], scale=along, axis=values), alt.Y("at:Q", title=curves["up"], scale=up)
+    size = alt.Tooltip("size:Q", title=curves["along"])
+    layers = []
+    if curves["trained"]:
+        ends = (curves["places"][0], curves["places"][-1])
+        low, high = (min(max(end, ends[0]), ends[1]) for end in curves["trained"])
+        strip = alt.Chart(alt.InlineData([{"size": low, "end": high}])).mark_rect(color="#efefec")
+        layers.append(strip.encode(x=x, x2="end"))
+    floors = alt.Chart(alt.InlineData(curves["floors"])).mark_circle(color=SOFT, size=14, opacity=0.8)
+    layers.append(floors.encode(x=x, y=y, tooltip=[alt.Tooltip("floor:N"), size, alt.Tooltip("at:Q", format=".2f")]))
+    line = alt.Chart(alt.NamedData("lines")).encode(
+        x=x,
+        y=y,
+        detail="name:N",
+        color=alt.Color("colour:N", scale=None),
+        opacity=alt.condition("datum.faint", alt.value(0.15), alt.value(1)),
+    )
+    tips = [alt.Tooltip("name:N", title="scheme"), size]
+    tips += [alt.Tooltip("at:Q", title="median"), alt.Tooltip("spread:N", title="seeds")]
+    layers.append(line.mark_line(strokeWidth=1.6).encode(strokeDash=alt.StrokeDash("dash:N", scale=None)))
+    layers.append(line.mark_circle(size=40, opacity=1).encode(tooltip=tips))
+    inks = {"labelColor": INK, "titleColor": INK, "domainColor": SOFT, "tickColor": SOFT, "gridColor": "#e8e8e4"}
+    words = "A line for each scheme by size; the names below say its numbers"
+    chart = alt.layer(*layers).properties(width="container", height=300, description=words)
+    return chart.configure_view(stroke=None).configure_axis(**inks).to_dict()

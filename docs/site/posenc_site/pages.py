@@ -1,0 +1,367 @@
+"""The pages of schemes, tasks, experiments, the atlas and abilities, each a template filled with values."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+import posenc
+from posenc.catalog.card import Card, bibtex
+from posenc.catalog.schemes import card
+from posenc.core.scheme import SCHEMES
+from posenc.lab import tasks
+from posenc.lab.cli import which
+from posenc.lab.explain import by_hand, problem, task_card, worksheet
+from posenc.lab.spec import atlas
+from posenc.lab.spec.abilities import ABILITIES
+from posenc.lab.spec.run import WITH
+from posenc_site import charts, records
+from posenc_site.kit import ALONE, WIDE, Link, SitePage, page
+from posenc_site.records import CHOSEN, ROOT, AbilityScore, AtlasCell, Shelved, Table
+from posenc_site.usage import usage
+
+EXAMPLES = Path(__file__).parent.parent / "examples.json"
+"""Three examples of each task, since each takes a compilation;
+`POSENC_REGENERATE=1 pytest tests/site/test_parts.py -n0 -m ci -k "examples and copy"` writes them."""
+SHOWN = (
+    "nope sinusoidal learned t5(buckets=16,reach=16) shaw alibi kerple fire rope xpos cope fox stick_breaking path lstm"
+)
+"""Rows of the atlas on the first page: the encodings of most models, and one or two of each idea."""
+METRICS = {"x2": "right at 2 L", "x1_25": "right at 1.25 L", "x4": "right at 4 L", "x1": "right at L"}
+METRICS |= {"reach": "furthest size with 90 %, in L"}
+HOLDS = ("cache", "kernels", "kernel", "direction", "beyond L", "checked", "refused at these dims")
+"""Facts that say where a scheme may be used."""
+ABLE = {"decode": "decodes with a cache", "kernels": "tiled kernels", "both": "both directions"}
+FORMS = {"single": "Self-attention", "masked": "Masked", "multi-head": "Two heads", "cross": "Cross-attention"}
+
+
+def pages(moved: set[str]) -> Iterator[SitePage]:
+    """Yield every page but the guides and the reference; `moved` are schemes whose picture has random parameters."""
+    cells, shelf = records.recorded_cells(), records.shelve()
+    every = [score for scores in records.scores().values() for score in scores]
+    cards = {name: card(name) for name in posenc.names()}
+    yield home(cells, {"schemes": len(cards), "tasks": len(tasks.names()), "experiments": len(shelf)})
+    yield schemes(cards)
+    for name, described in cards.items():
+        yield scheme(name, described, name in moved, shelf, every, cells)
+    yield task_table()
+    examples = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+    for name in tasks.names():
+        yield task(name, examples.get(name, ()), shelf)
+    lines = [(Link(s.name, f"{s.name}.html"), s.experiment.header.claim, *s.counts.values()) for s in shelf]
+    yield page("experiments/index.md", "Experiments", "experiments.md", WIDE, rows=lines)
+    yield from map(experiment, shelf)
+    yield abilities(records.scores())
+    yield hand()
+
+
+def home(cells: Sequence[AtlasCell], counts: dict[str, int]) -> SitePage:
+    """Show three doors, the atlas of some schemes, and two commands."""
+    cells = [cell for cell in cells if cell.model == "decoder"]
+    rows = [row.replace(",", ", ") for row in SHOWN.split()]
+    floors = {cell.probe: cell.floor for cell in reversed(cells)}
+    heads = {name: {"title": p.title, "floor": floors[name]} for name, p in atlas.PROBES.items() if name in floors}
+    at = {
+        (c.row, c.probe): {
+            "shade": f"h{round(10 * c.above)}" if c.learned else "off",
+            "title": f"{c.probe}, {c.held}",
+            "text": f"{c.twice:.2f}",
+        }
+        for c in cells
+    }
+    return page(
+        "index.md",
+        "posenc",
+        "home.md",
+        ALONE,
+        counts=counts,
+        probes=heads,
+        rows=[(row, name := row.partition("(")[0], name in posenc.names()) for row in rows],
+        at=at,
+        seeds=max((cell.seeds for cell in cells), default=0),
+        all=len({cell.row for cell in cells}),
+    )
+
+
+def atlas_page(data: dict[str, Any]) -> tuple[SitePage, str]:
+    """Make the page of the atlas, and the script that has its data; without records there is none."""
+    cells = data["cells"]
+    if not cells:
+        return page("atlas.md", "The atlas", "atlas.md", ALONE, cells=()), ""
+    rates = [CHOSEN, *sorted({c["rate"] for c in cells} - {CHOSEN}, key=float)]
+    models = [model for model in atlas.MODELS if any(c["model"] == model for c in cells)]
+    found = {c["family"] for c in cells}
+    families = [f for f in records.HUES if f in found] + sorted(found - {*records.HUES})
+    menus = [
+        ("model", "Direction", {m: f"{m}, {'one way' if m == 'decoder' else 'both ways'}" for m in models}),
+        ("metric", "Metric", METRICS),
+        ("rate", "Learning rate", {r: "chosen in validation" if r == CHOSEN else r for r in rates}),
+        ("family", "Family", {"": "all", **{f: f for f in families}}),
+        ("sort", "Sort by", {"": "family", "row": "name"}),
+    ]
+    probes = {model: [name for name, p in atlas.PROBES.items() if model in p.models] for model in atlas.MODELS}
+    titles = {name: probe.title for name, probe in atlas.PROBES.items()}
+    specs = {"probes": probes, "titles": titles, "heat": charts.heat_map(), "lines": charts.place_lines()}
+    at = {(c["row"], c["probe"]): c for c in cells if c["model"] == models[0] and c["rate"] == CHOSEN}
+    columns = probes[models[0]]
+    rows = [(row, *(_right(at.get((row, p))) for p in columns)) for row in dict.fromkeys(row for row, _ in at)]
+    made = page(
+        "atlas.md",
+        "The atlas",
+        "atlas.md",
+        ALONE,
+        cells=cells,
+        menus=menus,
+        columns=("scheme", *columns),
+        rows=rows,
+        caption=f"Right at 2 L in {models[0]}s, at the rate chosen in validation",
+    )
+    return made, f"window.posencAtlas = {written({**data, **specs})};\n"
+
+
+def written(data: object) -> Markup:
+    """Write JSON that may stand inside a script."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))
+
+
+def _right(cell: dict[str, Any] | None) -> str:
+    value = cell and cell["x2"]
+    return "–" if value is None else f"{value:.2f}" if cell["reach"] is not None else f"({value:.2f})"
+
+
+def able(described: Card) -> list[str]:
+    """List the keys of `ABLE` that hold for a scheme."""
+    values = {fact.key: fact.value for fact in described.facts}
+    can = {"decode": not str(values["cache"]).startswith("none"), "both": not values["causal only"]}
+    can["kernels"] = "tiled" in values["kernels"]
+    return [name for name in ABLE if can[name]]
+
+
+def schemes(cards: dict[str, Card]) -> SitePage:
+    """Show a grid of pictures to choose from."""
+    tiles = []
+    for name, described in cards.items():
+        facts = {fact.key: fact.value for fact in described.facts}
+        of = {"family": facts["family"], "sites": facts["enters"], "can": able(described)}
+        tiles.append({"name": name, "idea": described.idea, **of})
+    sites = dict.fromkeys(site for tile in tiles for site in tile["sites"])
+    families = sorted({tile["family"] for tile in tiles})
+    menus = [
+        ("family", "Family", {"": "all", **{f: f for f in families}}),
+        ("site", "Enters at", {"": "all", **{s: s for s in sites}}),
+        ("can", "Can", {"": "all", **ABLE}),
+    ]
+    return page("schemes/index.md", "Schemes", "schemes.md", WIDE, tiles=tiles, menus=menus)
+
+
+def scheme(
+    name: str,
+    described: Card,
+    moved: bool,
+    shelf: Sequence[Shelved],
+    scores: Sequence[AbilityScore],
+    cells: Sequence[AtlasCell],
+) -> SitePage:
+    """Show a scheme: its equation, facts, measurements, programs, source."""
+    source = Path(inspect.getsourcefile(SCHEMES.find(name)) or "")
+    task_ = next((score.task for score in scores if name in score.schemes), "token_k_back(k=3)")
+    grid = f"{shlex.quote(f'scheme={name},nope')} {shlex.quote(f'task={task_}')}"
+    holds = [fact for fact in described.facts if fact.label in HOLDS or fact.key == "kernels"]
+    of_row = [cell for cell in cells if cell.row == atlas.row_of(name)]
+    return page(
+        f"schemes/{name}.md",
+        name,
+        "scheme.md",
+        card=described,
+        moved=moved,
+        facts=[(fact.label, fact.text) for fact in described.facts if fact.text and fact.label not in HOLDS],
+        holds=[(fact.label, _held(fact.key, fact.value, fact.text)) for fact in holds],
+        row=_row(of_row) if of_row else None,
+        tables=[_other_rows(name, cells), _elsewhere(name, scores)],
+        recorded=[Link(s.name, f"../experiments/{s.name}.html") for s in shelf if name in s.recorded_schemes],
+        usage=usage(name),
+        command=f"posenc sweep --grid {grid} --seeds 6 --name mine",
+        entries="\n\n".join(bibtex(SCHEMES.find(name).__doc__)),
+        file=source.relative_to(ROOT).as_posix(),
+        source=source.read_text(encoding="utf-8"),
+    )
+
+
+def _held(key: str, value: object, text: object) -> str:
+    return (
+        ", ".join(value) or "whole squares of scores only"
+        if key == "kernels" and isinstance(value, list)
+        else str(text)
+    )
+
+
+def _row(cells: Sequence[AtlasCell]) -> Table:
+    columns = ("probe", "model", "at L", "at 2 L", "at 4 L", "floor at 2 L", "holds", "runs")
+    rows = [
+        (
+            *(c.probe, c.model),
+            *(f"{value:.2f}" for value in (c.once, c.twice, c.four, c.floor)),
+            *(c.held, records.runs_named(c.seeds, c.rates)),
+        )
+        for c in cells
+    ]
+    return Table(f"The atlas: {cells[0].row}", columns, rows)
+
+
+def _other_rows(name: str, cells: Sequence[AtlasCell]) -> Table:
+    """List other rows of the atlas that a scheme is part of."""
+    held: dict[tuple[str, str], dict[str, str]] = {}
+    for c in cells:
+        if c.row != atlas.row_of(name) and name in atlas.names_in(c.row.partition(WITH)[0]):
+            held.setdefault((c.row, c.model), {})[c.probe] = c.held.removeprefix("to ")
+    probes = [probe for probe in atlas.PROBES if any(probe in of for of in held.values())]
+    rows = [(*key, *(of.get(probe, "–") for probe in probes)) for key, of in held.items()]
+    return Table("Other rows of the atlas, and how far they hold", ("row", "model", *probes), rows)
+
+
+def _elsewhere(name: str, scores: Sequence[AbilityScore]) -> Table:
+    """List measurements of other experiments beyond the trained sizes."""
+    rows = [
+        (
+            Link(s.task, f"../tasks/{s.task.partition('(')[0]}.html"),
+            s.scheme,
+            s.size,
+            f"{s.right.median:.2f} [{s.right.low:.2f}, {s.right.high:.2f}]".replace(" ", "\xa0"),
+            "yes" if s.learned else "no",
+            "–" if s.floor is None else f"{s.floor:.2f}",
+            s.right.n,
+            Link(s.experiment, f"../experiments/{s.experiment}.html"),
+        )
+        for s in scores
+        if name in s.schemes and s.experiment not in atlas.EXPERIMENTS
+    ]
+    columns = ("task", "as", "size", "right, median [spread]", "learned", "floor", "n", "experiment")
+    return Table("In other experiments, at about twice the longest size trained on", columns, rows)
+
+
+def task_table() -> SitePage:
+    """List the tasks by ability."""
+    cards = {name: task_card.unsampled(name) for name in tasks.names()}
+    facts = {name: {fact.key: fact for fact in described.facts} for name, described in cards.items()}
+    groups = []
+    for ability, idea in ABILITIES.items():
+        names = [name for name, of in facts.items() if of["ability"].value == ability]
+        rows = [(Link(name, f"{name}.html"), cards[name].idea, facts[name]["metric"].text) for name in names]
+        groups.append((ability, idea, rows))
+    return page("tasks/index.md", "Tasks", "tasks.md", count=len(cards), abilities=groups)
+
+
+def task(name: str, examples: Sequence[str], shelf: Sequence[Shelved]) -> SitePage:
+    """Show a task: examples, facts, floors, experiments."""
+    described, users = task_card.unsampled(name), [s for s in shelf if name in s.tasks | s.recorded_tasks]
+    floors = {label: t for s in reversed(users) for label, t in s.floors.items() if label.partition("(")[0] == name}
+    hidden = ("lines", "docstring")
+    return page(
+        f"tasks/{name}.md",
+        name,
+        "task.md",
+        card=described,
+        examples=examples,
+        facts=[(fact.label, fact.text) for fact in described.facts if fact.text and fact.key not in hidden],
+        floors=[*floors.values()],
+        used=[Link(s.name, f"../experiments/{s.name}.html") for s in users],
+        command=f"posenc sweep --grid scheme=nope,rope,alibi task={name} --seeds 6 --name mine",
+        entries="\n\n".join(task_card.entries(type(tasks.parse(name)))),
+    )
+
+
+def experiment(shelf: Shelved) -> SitePage:
+    """Show an experiment: its figure, result, verdicts, setting and command."""
+    head = shelf.experiment.header
+    facts = [("source", head.source), ("setting", head.setting), ("cost", head.cost), ("variation", head.variation)]
+    facts.append(("numbers seen in", shelf.seen))
+    facts.append(("tasks", tuple(Link(name, f"../tasks/{name}.html") for name in sorted(shelf.tasks))))
+    facts += [(key, ", ".join(shelf.provenance.get(key, ()))) for key in ("commit", "device", "jax")]
+    caption = shelf.figure.with_suffix(".caption.txt") if shelf.figure else None
+    lines = [{"title": of["title"], "chart": charts.lengths(of), "lines": of["lines"]} for of in shelf.lengths]
+    result = head.result[:1].upper() + head.result[1:] or "Not run yet: the repository has no record of it."
+    return page(
+        f"experiments/{shelf.name}.md",
+        shelf.name,
+        "experiment.md",
+        WIDE,
+        head=head,
+        shelf=shelf,
+        caption=" ".join(caption.read_text(encoding="utf-8").split()) if caption and caption.is_file() else "",
+        charts=written(lines) if lines else "",
+        choices={str(k): of["title"] for k, of in enumerate(lines)},
+        result=result.split("\n\n"),
+        facts=facts,
+        command=head.command or f"posenc sweep experiments/{shelf.experiment.source}",
+    )
+
+
+def abilities(scores: dict[str, list[AbilityScore]]) -> SitePage:
+    """List the scores of every scheme at each ability."""
+    columns, parts = ("task", "scheme", "model", "score", "2 L", "L", "n", "experiment"), []
+    for ability, idea in ABILITIES.items():
+        rows = [
+            (
+                Link(s.task, f"tasks/{s.task.partition('(')[0]}.html"),
+                s.scheme,
+                s.model,
+                "–" if s.score is None else f"{s.score:.2f}",
+                f"{s.right.median:.2f}",
+                _trained(s),
+                s.right.n,
+                Link(s.experiment, f"experiments/{s.experiment}.html"),
+            )
+            for s in scores[ability]
+        ]
+        missing, without = which.gaps(ability, scores[ability])
+        gaps = f"Tasks in no record: {', '.join(missing)}. " * bool(missing)
+        gaps += f"{len(without)} schemes have no record here."
+        of = {"name": ability, "title": ability.capitalize(), "idea": f"{idea[:1].upper()}{idea[1:]}."}
+        parts.append({**of, "rows": rows, "gaps": gaps})
+    return page("which.md", "Scores by ability", "which.md", ("navigation",), columns=columns, abilities=parts)
+
+
+def _trained(score: AbilityScore) -> str:
+    right = "–" if score.trained_right is None else f"{score.trained_right:.2f}"
+    return right if score.learned else f"({right})"
+
+
+def hand() -> SitePage:
+    """Show attention by hand, each form in numbers, as `posenc explain attention` prints it."""
+    sheets = [
+        (title, by_hand.sheet(problem.introduced(form, False), None, blank=False)) for form, title in FORMS.items()
+    ]
+    sheets.append(
+        ("With rope + alibi", by_hand.sheet(problem.introduced("single", False), "rope + alibi", blank=False))
+    )
+    shown = [(title, sheet.about, worksheet.as_text(sheet)) for title, sheet in sheets]
+    return page("guides/by-hand.md", "Attention by hand", "by-hand.md", sheets=shown)
+
+
+ELSEWHERE = {"../README.md": "../index.md", "../CONTRIBUTING.md": "code.md", "../CHANGELOG.md": "changes.md"}
+"""Targets of links outside the guides, and the pages that replace them."""
+
+
+def localized(text: str) -> str:
+    """Turn links of a guide to pages of the site; a file without a page becomes plain text."""
+
+    def local(match: re.Match[str]) -> str:
+        shown, target = match[1], match[2]
+        file = target.partition("#")[0]
+        if figure := re.fullmatch(r"\.\./experiments/figures/([\w-]+\.svg)", file):
+            return f"[{shown}](../assets/figures/{figure[1]})"
+        if found := re.fullmatch(r"\.\./experiments/(\w+)\.py", file):
+            return f"[{shown}](../experiments/{found[1]}.md)"
+        if file in ELSEWHERE:
+            return f"[{shown}]({ELSEWHERE[file]})"
+        return shown if file.startswith("../") else match[0]
+
+    return re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", local, re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL))

@@ -1,1 +1,0 @@
-"""The site: pages made of the registry, the records and the guides, and set by Material for MkDocs."""
