@@ -42,7 +42,7 @@ lab.cli lab.cli.read lab.cli.train lab.cli.describe lab.cli.explain lab.cli.plot
 lab.cli.listing lab.cli.evaluate lab.cli.reproduce lab.cli.status lab.figures.venues
 lab.figures.rows lab.figures.by_place lab.figures.curves lab.figures.claims
 lab.results.words lab.cli.atlas_for lab.results.table lab.results.ability_scores
-lab.figures.svg lab.report.sections lab.report.charts lab.cli.report
+lab.report.vega lab.report.sections lab.report.charts lab.cli.report
 """.split()
 
 

@@ -240,4 +240,4 @@ def test_captions_name_every_setting_that_is_not_the_default_and_the_rate():
     assert unusual(found) == [said]
     caption = across(found, SHOWN).caption
     assert "Learning rate: 0.001." in caption and len(caption.splitlines()) <= 5
-    assert said in across(found, SHOWN).caption and said in sections.question(found, None).body
+    assert said in across(found, SHOWN).caption and said in str(sections.question(found, None).body)

@@ -46,7 +46,10 @@ class WriteReport:
     def __call__(self) -> int:
         if not self.run:
             raise ValueError("`posenc report` needs a run, its folder, a bundle or an experiment; name one or more.")
+        from posenc.lab.report.vega import need_altair
+
         path = _writable(self.out or "")
+        need_altair()
         if not self.watch:
             disk.write(path, self._text().encode())
             say(str(path))
@@ -78,7 +81,7 @@ class WriteReport:
         }
         last = [citations(list(schemes))]
         for runs, pictures in ((True, True), (False, True), (False, False)):
-            parts = [self._part(*each, prefix=f"p{k}-", runs=runs, pictures=pictures) for k, each in enumerate(ready)]
+            parts = [self._part(*each, runs=runs, pictures=pictures) for each in ready]
             if len((text := page(parts, last, refresh)).encode()) <= LARGEST:
                 return text
         raise ValueError(
@@ -98,16 +101,16 @@ class WriteReport:
         return filter_results(results, self.only), experiment
 
     def _part(
-        self, run: str, results: Results, experiment: Experiment | None, *, prefix: str, runs: bool, pictures: bool
+        self, run: str, results: Results, experiment: Experiment | None, *, runs: bool, pictures: bool
     ) -> Chapter:
         from posenc.lab.report import charts, sections
         from posenc.lab.report.page import Chapter, Section, paragraphs
 
         header = None if experiment is None else experiment.header
-        made, missing = charts.charts(results, prefix, runs) if pictures else ([], [charts.NONE])
+        made, missing = charts.charts(results, runs) if pictures else ([], [charts.NONE])
         lines, text = sections.commands(results, header.command if header else "")
         head = [sections.question(results, header), *_claims(experiment, run), sections.table(results)]
-        figures = [Section("Figures", paragraphs(missing, "notes") or " "), *made]
+        figures = [Section("Figures", paragraphs(missing or [" "], "notes")), *made]
         cost = header.cost if header else ""
         ends = [sections.outcomes(results), sections.learning_rates(results)]
         ends += [sections.origin(results, lines, text, cost)]

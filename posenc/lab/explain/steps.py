@@ -35,6 +35,13 @@ class Matrix:
             return np.zeros(self.values.shape, bool)
         return ~np.isclose(self.values, self.without, rtol=1e-9, atol=1e-9, equal_nan=True)
 
+    @property
+    def before(self) -> Matrix | None:
+        """The numbers without the scheme, where it made a difference."""
+        if self.without is None or not self.changed.any():
+            return None
+        return Matrix("without", self.without, self.rows, self.columns)
+
     def cells(self) -> list[list[str]]:
         """Every number as text."""
         return numbers(self.values)
@@ -66,6 +73,11 @@ class Sheet:
     """Where a scheme enters, drawn in text."""
     blank: bool = field(default=False, kw_only=True)
     """Whether the numbers to find are boxes."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether it shows numbers that a scheme changed."""
+        return not self.blank and any(m.changed.any() for step in self.steps for m in step.matrices)
 
 
 def numbers(values: np.ndarray) -> list[list[str]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from posenc.lab.figures.captions import EXACT, FLOORS
 from posenc.lab.figures.floor_lines import NAMES
-from posenc.lab.figures.style import plain, safe
+from posenc.lab.figures.pages import filled
+from posenc.lab.figures.style import plain
 from posenc.lab.results.floors import best_floor, floors
 from posenc.lab.results.results import Results
 
@@ -26,33 +27,32 @@ class TableBlock(NamedTuple):
 
 
 def html_table(results: Results, blocks: list[TableBlock], head: list[int], fixed: int, notes: Sequence[str]) -> str:
-    """The tables of some blocks, each in a part of the page that scrolls by itself, and the notes as paragraphs.
+    """Write blocks as tables that scroll by themselves, with the floors of each task, and the notes as paragraphs.
 
-    `head` are the columns before the sizes that are shown, the first of them the scheme, and `fixed` how many there are
-    before the sizes. Whatever results hold is escaped.
+    `head` are the columns before the sizes that are shown, the first of them the scheme, and `fixed` counts all columns
+    before the sizes.
     """
-    names: dict[str, None] = {}
-    tables = [_table(results, block, head, fixed, names) for block in blocks]
-    each = [f"{NAMES[name]} ({words})" for name, words in (FLOORS | EXACT).items() if name in names]
+    made = [_table(results, block, head, fixed) for block in blocks]
+    shown = {name for block in made for task in block["tasks"] for name, _ in task["floors"]}
+    each = [f"{NAMES[name]} ({words})" for name, words in (FLOORS | EXACT).items() if NAMES[name] in shown]
     what = [f"Floors, what guesses get that ignore the tokens or their order: {', '.join(each)}."] if each else []
-    return "\n".join([*tables, *(f"<p>{safe(note)}</p>" for note in [*what, *notes])])
+    return filled("table.html", blocks=made, notes=[*what, *notes])
 
 
-def _table(results: Results, block: TableBlock, head: Sequence[int], fixed: int, names: dict[str, None]) -> str:
-    """One block. The floors that it shows are added to `names`."""
-    header, tasks = block.header, results.tasks()
-    columns, sizes = [*head, *range(fixed, len(header))], header[fixed:]
-    top = "".join(f'<th scope="col">{safe(header[k])}</th>' for k in columns)
-    bodies = []
+def _table(results: Results, block: TableBlock, head: Sequence[int], fixed: int) -> dict[str, Any]:
+    header, known, tasks = block.header, results.tasks(), []
+    sizes = [int(size.rstrip("*")) for size in header[fixed:]]
+    columns = [*head, *range(fixed, len(header))]
     for group in block.groups:
-        task = group[0][0]
-        name = safe(results.words.coded(task))
-        title = f'<tr class="task"><th scope="rowgroup" colspan="{len(columns)}">{name}</th></tr>'
-        lines = [_row([row[k] for k in columns], len(head)) for row in group]
-        task_floors = floors(tasks[task]) if task in tasks else {}
-        lines += _floor_rows(task_floors, sizes, len(head), names)
-        bodies.append(f"<tbody>{title}{''.join(lines)}</tbody>")
-    return wide(f"<table><thead><tr>{top}</tr></thead>{''.join(bodies)}</table>")
+        at = floors(known[group[0][0]]) if group[0][0] in known else {}
+        rows = [(row[columns[0]], [row[k] for k in columns[1:]]) for row in group]
+        low = [
+            (NAMES[name], [f"{at[n][name]:.2f}" if name in at.get(n, ()) else "–" for n in sizes])
+            for name in NAMES
+            if any(name in at.get(n, ()) for n in sizes)
+        ]
+        tasks.append({"name": results.words.coded(group[0][0]), "rows": rows, "floors": low})
+    return {"header": [header[k] for k in columns], "head": len(head), "tasks": tasks}
 
 
 def with_floors(results: Results, block: TableBlock, fixed: int) -> TableBlock:
@@ -65,32 +65,3 @@ def with_floors(results: Results, block: TableBlock, fixed: int) -> TableBlock:
         values = ["–" if floor is None else f"{floor[1]:.2f}" for floor in at]
         groups.append([*group, [group[0][0], "floor", *[""] * (fixed - 2), *values]] if any(at) else group)
     return TableBlock(block.header, groups)
-
-
-def wide(body: str) -> str:
-    """What may be wider than a small screen scrolls by itself, so that the page does not."""
-    return f'<div class="wide" tabindex="0">{body}</div>'
-
-
-def _row(cells: Sequence[str], head: int) -> str:
-    """A scheme: its name, the columns before the sizes, and each median over its spread."""
-    label, *rest = cells
-    texts = [safe(cell) for cell in rest[: head - 1]]
-    for cell in rest[head - 1 :]:
-        median, opened, spread = cell.partition(" [")
-        texts.append(safe(median) + (f"<small>[{safe(spread)}</small>" if opened else ""))
-    return f'<tr><th scope="row">{safe(label)}</th>{"".join(f"<td>{text}</td>" for text in texts)}</tr>'
-
-
-def _floor_rows(
-    task_floors: Mapping[int, Mapping[str, float]], sizes: Sequence[str], head: int, names: dict[str, None]
-) -> list[str]:
-    """A row for each floor of a task that is known at some of the sizes of a table."""
-    at, lines = [task_floors.get(int(size.rstrip("*")), {}) for size in sizes], []
-    for name in NAMES:
-        if any(name in values for values in at):
-            names[name] = None
-            cells = "".join(f"<td>{values[name]:.2f}</td>" if name in values else "<td>–</td>" for values in at)
-            label = f'<th scope="row" colspan="{head}">floor: {NAMES[name]}</th>'
-            lines.append(f'<tr class="floor">{label}{cells}</tr>')
-    return lines

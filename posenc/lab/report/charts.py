@@ -1,21 +1,20 @@
-"""The figures of a report, each of panels that stand beside each other or below, as the page is wide."""
+"""The figures of a report: charts beside each other or below, as the page is wide, and their captions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from posenc.lab.figures.across import MOST, PANELS, by_merit, looks_of, multiples
 from posenc.lab.figures.by_place import place_panels, without_places
 from posenc.lab.figures.curves import SAID, curve_panels
 from posenc.lab.figures.figures import length_panels
-from posenc.lab.figures.html_table import wide
 from posenc.lab.figures.panel_captions import beginning
 from posenc.lab.figures.panels import Panel
-from posenc.lab.figures.rows import Grid, solved_counts
-from posenc.lab.figures.style import Look, safe
-from posenc.lab.figures.svg import background, key, picture
+from posenc.lab.figures.rows import solved_counts
 from posenc.lab.metrics import LOSSES
-from posenc.lab.report.page import Section, paragraphs
+from posenc.lab.report.page import Piece, Section
+from posenc.lab.report.vega import picture
 from posenc.lab.results.results import Results
 
 HOVER = "Faint lines are single runs; point at one, or touch it, to read its seed and its numbers."
@@ -30,9 +29,13 @@ MAKERS: dict[str, Callable[[Results], Sequence[Panel]]] = {
 }
 
 
-def charts(results: Results, prefix: str, runs: bool = True) -> tuple[list[Section], list[str]]:
-    """The figures for which these results have numbers, and a sentence for each that they have not. `prefix` begins the
-    ids on the page, and without `runs` the single ones are left out."""
+KEYS = dict(zip("osD^vPX*<>h", "●■◆▲▼✚✖▾◀▶━", strict=True))
+"""A marker to the letter that stands for it in a legend."""
+
+
+def charts(results: Results, runs: bool = True) -> tuple[list[Section], list[str]]:
+    """Draw the figures for which results have numbers; say in a sentence why another is missing. Without `runs` the
+    single ones are left out."""
     sections, missing = [], []
     for title, maker in MAKERS.items():
         try:
@@ -47,47 +50,23 @@ def charts(results: Results, prefix: str, runs: bool = True) -> tuple[list[Secti
         claimed = title == "By length" and not any(panel.falling for panel in shown)
         names = results.words.lines(dict.fromkeys(s for panel in shown for s in panel.points))
         texts = [*beginning(results, shown, names, claimed=claimed, more=more), HOVER if runs else WITHOUT_RUNS]
-        ident = f"{prefix}{len(sections)}"
-        sections.append(Section(title, _figure(_panels(results, shown, names, ident, runs), texts), 3))
+        sections.append(Section(title, [Piece("charts", _figure(results, shown, names, runs) | {"texts": texts})], 3))
     if not {record.task.metric for record in results.records} & LOSSES.keys():
-        seeds = solved_counts(results)
-        grids = "".join(_grid(seeds.order, grid) for grid in seeds.grids)
-        sections.append(Section("Seeds", _figure(f'<div class="panels grids">{grids}</div>', [seeds.sentence]), 3))
+        sections.append(Section("Seeds", [Piece("counts", solved_counts(results))], 3))
     return sections, missing
 
 
-def _figure(body: str, texts: Sequence[str]) -> str:
-    return f"<figure>{body}<figcaption>{paragraphs(texts)}</figcaption></figure>"
+def _figure(results: Results, shown: Sequence[Panel], names: dict[str, str], runs: bool) -> dict[str, Any]:
+    """Draw a chart for each panel below a legend; of many lines, a chart for each of them with the others in grey."""
+    from markupsafe import Markup
 
+    looks = looks_of(results, names)
 
-def _panels(results: Results, shown: Sequence[Panel], names: dict[str, str], ident: str, runs: bool) -> str:
-    """A legend and a picture for each panel; of many lines, a picture for each of them with the others in grey."""
-    styles = looks_of(results, names)
+    def drawn(panels: Iterable[Panel]) -> list[tuple[str, Markup]]:
+        return [(panel.title, Markup(picture(panel, looks, names, runs))) for panel in panels]
+
     if max(len(panel.points) for panel in shown) > MOST:
-        return "".join(_multiples(panel, styles, names, f"{ident}-{k}", runs) for k, panel in enumerate(shown))
-    keys = [f"<li>{key(styles[scheme])}{safe(names[scheme])}</li>" for scheme in by_merit(shown)]
-    pictures = [f"<div><h4>{safe(panel.title)}</h4>{picture(panel, styles, names, runs=runs)}</div>" for panel in shown]
-    return f'<ul class="legend">{"".join(keys)}</ul><div class="panels">{"".join(pictures)}</div>'
-
-
-def _multiples(panel: Panel, styles: dict[str, Look], names: dict[str, str], ident: str, runs: bool) -> str:
-    pictures = [
-        f"<div><h4>{safe(each.title)}</h4>{picture(each, styles, names, ident, runs)}</div>"
-        for each in multiples([panel], names)
-        if each is not None
-    ]
-    head = f"<h4>{safe(panel.title)}</h4>{background(panel, ident)}"
-    return f'{head}<div class="panels multiples">{"".join(pictures)}</div>'
-
-
-def _grid(order: Sequence[str], grid: Grid) -> str:
-    """How many seeds solve each size, the darker the more."""
-    head = "".join(f'<th scope="col">{size:g}</th>' for size in grid.places)
-    lines = []
-    for name in order:
-        texts, shares = grid.texts.get(name, {}), grid.shares.get(name, {})
-        row = (f'<td style="--s:{shares.get(n, 0):.2f}">{safe(texts.get(n, "–"))}</td>' for n in grid.places)
-        lines.append(f'<tr><th scope="row">{safe(name)}</th>{"".join(row)}</tr>' if texts else "")
-    top = f'<thead><tr><th scope="col">{safe(grid.along)}</th>{head}</tr></thead>'
-    table = wide(f'<table class="counts">{top}<tbody>{"".join(lines)}</tbody></table>')
-    return f"<div><h4>{safe(grid.title)}</h4>{table}</div>"
+        groups = [(p.title, drawn(filter(None, multiples([p], names)))) for p in shown]
+        return {"legend": [], "look": "multiples", "groups": groups}
+    legend = [(looks[s].colour, KEYS.get(looks[s].marker, "●"), names[s]) for s in by_merit(shown)]
+    return {"legend": legend, "look": "", "groups": [("", drawn(shown))]}

@@ -11,7 +11,7 @@ from posenc.lab.figures.captions import counts, forced, metric_named, models, nu
 from posenc.lab.figures.captions import unlearned as unlearned_tasks
 from posenc.lab.figures.panels import ranged
 from posenc.lab.figures.tables import exact_losses, html, memories, reading
-from posenc.lab.report.page import Section, block, facts, folded, paragraphs, rows
+from posenc.lab.report.page import Piece, Section, block, facts, folded, paragraphs, rows
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import TableCell, by_range, cells
 from posenc.lab.spec.experiment import Header
@@ -60,10 +60,12 @@ def question(results: Results, header: Header | None) -> Section:
 
 def table(results: Results) -> Section:
     """Medians, spreads and floors at every size."""
+    from markupsafe import Markup
+
     table_cells = cells(results)
     exact = [*exact_losses(table_cells), *memories(results)]
     notes = [reading(table_cells), *exact, " ".join([*forced(table_cells), shared(results)])]
-    return Section("Results", f'<div class="notes">{html(results, table_cells, notes)}</div>')
+    return Section("Results", [Piece("table", Markup(html(results, table_cells, notes)))])
 
 
 def outcomes(results: Results) -> Section:
@@ -71,7 +73,7 @@ def outcomes(results: Results) -> Section:
     table_cells = cells(results)
     pairs = results.recorded_trials()
     lines = [_diverged(results, *pair) for pair in pairs if pair[1].outcome == "diverged"] + _failed(results)
-    listed = rows(OUTCOME, lines[:LISTED]) if lines else ""
+    listed = rows(OUTCOME, lines[:LISTED]) if lines else []
     more = [f"{plural(len(lines) - LISTED, 'more trial')} ended so."] if len(lines) > LISTED else []
     notes = [*more, *still_falling(results, table_cells), *unlearned_tasks(results, table_cells), *results.problems]
     ended = paragraphs([counts(table_cells, results.unreadable)])
@@ -96,7 +98,7 @@ def origin(results: Results, commands: Sequence[str], text: str = "", cost: str 
     pairs += [("seconds", _seconds(results) or f"not in a committed record{f'; cost: {cost}' if cost else ''}")]
     pairs += [("trials", f"{len(results.trials())}; the digest of their ids is {store.digest(results.trials())[:16]}")]
     body = block("\n".join(commands)) if commands else paragraphs([NO_COMMAND])
-    file = folded("The file that this reads", block(text)) if text else ""
+    file = folded("The file that this reads", block(text)) if text else []
     return Section("Where the numbers come from, and what repeats them", facts(pairs) + body + file)
 
 
@@ -123,7 +125,7 @@ def citations(schemes: Sequence[str]) -> Section:
             unread.append(scheme)
     lost = f"Not known here, so without an entry: {', '.join(unread)}." if unread else ""
     title = f"BibTeX of {plural(len(schemes), 'scheme')}"
-    return Section("Sources", paragraphs([lost]) + folded(title, block("\n\n".join(entries))) if schemes else "")
+    return Section("Sources", paragraphs([lost]) + folded(title, block("\n\n".join(entries))) if schemes else [])
 
 
 def _task(results: Results, group: Sequence[TableCell]) -> str:
