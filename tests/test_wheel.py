@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import venv
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
@@ -112,7 +113,7 @@ def test_the_command_line_without_the_laboratory_says_what_to_install(alone, tmp
 
 
 @pytest.mark.ci
-def test_experiments_come_with_the_wheel(drawing, tmp_path):
+def test_experiments_come_with_the_wheel(drawing, wheel, tmp_path):
     """Listed, compared with what was published, tabulated, drawn and rehearsed, away from any checkout."""
     listed = run(drawing, "-m", "posenc", "list", "experiments", cwd=tmp_path)
     names = {path.stem for path in (ROOT / "experiments").glob("*.py")}
@@ -124,8 +125,12 @@ def test_experiments_come_with_the_wheel(drawing, tmp_path):
     assert drawn.returncode == 0, drawn.stderr
     committed = (ROOT / "experiments" / "figures" / "length.csv").read_bytes()
     assert (tmp_path / "figures" / "length.csv").read_bytes() == committed
+    reported = run(drawing, "-m", "posenc", "report", "length", "-o", "r.html", cwd=tmp_path)
+    assert reported.returncode == 0, reported.stderr
     planned = run(drawing, "-m", "posenc", "sweep", "length", "--dry-run", cwd=tmp_path)
     assert planned.returncode == 0 and "trials in" in planned.stdout, planned.stderr
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [name for name in names if "site" in name.split("/") or name.startswith(("docs/", "posenc/docs/"))]
 
 
 @pytest.mark.nightly

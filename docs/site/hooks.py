@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import functools
-import io
 import re
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jax
 from mkdocs.structure.files import File, Files
 from posenc_site import pages, records
 from posenc_site.records import EXPERIMENTS, ROOT
 from vl_convert import javascript_bundle
 
 from posenc.lab.explain import gallery
-from posenc.lab.train.device import cache
+from posenc.lab.figures.files import render
+from posenc.lab.train.device import prepare
 
 WHICH = ["guides/which-scheme.md", "which.md"]
 
@@ -47,25 +46,18 @@ def generated() -> dict[str, str | bytes]:
     """Make the files that only a new process makes again."""
     tiles = dict(_tiles())
     atlas, data = pages.atlas_page(records.atlas_data(records.atlas_records()))
-    made: dict[str, str | bytes] = {
-        page.path: page.text for page in pages.pages({n for n, (_, m) in tiles.items() if m})
-    }
+    made: dict[str, str | bytes] = dict(pages.pages({name for name, (_, moved) in tiles.items() if moved}))
     made |= {f"assets/tiles/{name}.svg": picture for name, (picture, _) in tiles.items()}
     made["assets/mathjax.js"] = (files("mathjax") / "static/mathjax/es5/tex-svg.js").read_bytes()
-    made |= {"assets/vega.js": javascript_bundle(), "assets/atlas-data.js": data, atlas.path: atlas.text}
+    made |= {"assets/vega.js": javascript_bundle(), "assets/atlas-data.js": data, **dict([atlas])}
     return made
 
 
 def _tiles() -> Iterator[tuple[str, tuple[bytes, bool]]]:
     """Draw the panel of each scheme as the gallery does; compiled programs are kept for the next time."""
-    folder = cache()
-    folder.mkdir(parents=True, exist_ok=True)
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    prepare()
     for panel in gallery.panels():
-        drawn = io.BytesIO()
-        gallery.draw_one(panel).savefig(drawn, format="svg", metadata={"Date": None})
-        yield panel.name, (drawn.getvalue(), panel.moved)
+        yield panel.name, (render(gallery.draw_one(panel), "svg", panel.name, ""), panel.moved)
 
 
 def on_post_build(config: Any) -> None:

@@ -7,7 +7,7 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from posenc_site import kit, pages, records, tex, usage
+from posenc_site import kit, pages, records, tex
 
 import posenc
 from posenc.catalog.schemes import card
@@ -124,7 +124,7 @@ def test_every_public_name_has_a_place_in_the_reference():
 @pytest.mark.ci
 @pytest.mark.parametrize("name", ["rope", "learned", "rope_2d", "fox"])
 def test_programs_of_a_scheme_run_as_they_stand(name):
-    for framework, program in usage.usage(name).items():
+    for framework, program in pages.usage(name).items():
         space = {}
         exec(compile(program, f"{name} in {framework}", "exec"), space)
         assert space["y"].shape[:2] == (2, 128), framework

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 
-from posenc_site.records import INK, SOFT
+from posenc.lab.figures.panels import Panel
+from posenc.lab.report import vega
+
+TALL = 300
+"""Pixels of the axes of a chart."""
 
 
 def heat_map() -> dict[str, Any]:
@@ -50,21 +53,9 @@ def place_lines() -> dict[str, Any]:
     return chart.properties(width="container", height=220, description=words).configure_view(stroke=None).to_dict()
 
 
-def lengths(curves: Mapping[str, Any]) -> dict[str, Any]:
+def lengths(panel: Panel) -> dict[str, Any]:
     """Declare accuracy by size, over the points of `lines`."""
-    along = alt.Scale(type="log", base=2, nice=False) if curves["doubles"] else alt.Scale(zero=False, nice=False)
-    values = alt.Axis(values=list(curves["places"]), grid=False, labelOverlap=True, format="~g")
-    up = alt.Scale(type="log") if curves["falling"] else alt.Scale(domain=[0, 1])
-    x, y = alt.X("size:Q", title=curves["along"], scale=along, axis=values), alt.Y("at:Q", title=curves["up"], scale=up)
-    size = alt.Tooltip("size:Q", title=curves["along"])
-    layers = []
-    if curves["trained"]:
-        ends = (curves["places"][0], curves["places"][-1])
-        low, high = (min(max(end, ends[0]), ends[1]) for end in curves["trained"])
-        strip = alt.Chart(alt.InlineData([{"size": low, "end": high}])).mark_rect(color="#efefec")
-        layers.append(strip.encode(x=x, x2="end"))
-    floors = alt.Chart(alt.InlineData(curves["floors"])).mark_circle(color=SOFT, size=14, opacity=0.8)
-    layers.append(floors.encode(x=x, y=y, tooltip=[alt.Tooltip("floor:N"), size, alt.Tooltip("at:Q", format=".2f")]))
+    x, y = vega.axes(panel)
     line = alt.Chart(alt.NamedData("lines")).encode(
         x=x,
         y=y,
@@ -72,11 +63,10 @@ def lengths(curves: Mapping[str, Any]) -> dict[str, Any]:
         color=alt.Color("colour:N", scale=None),
         opacity=alt.condition("datum.faint", alt.value(0.15), alt.value(1)),
     )
-    tips = [alt.Tooltip("name:N", title="scheme"), size]
-    tips += [alt.Tooltip("at:Q", title="median"), alt.Tooltip("spread:N", title="seeds")]
+    tips = [alt.Tooltip("name:N", title="scheme"), alt.Tooltip("tip:N", title="at")]
+    layers = [*vega.strip(panel, x), *vega.floors(panel, x, y, TALL)]
     layers.append(line.mark_line(strokeWidth=1.6).encode(strokeDash=alt.StrokeDash("dash:N", scale=None)))
     layers.append(line.mark_circle(size=40, opacity=1).encode(tooltip=tips))
-    inks = {"labelColor": INK, "titleColor": INK, "domainColor": SOFT, "tickColor": SOFT, "gridColor": "#e8e8e4"}
     words = "A line for each scheme by size; the names below say its numbers"
-    chart = alt.layer(*layers).properties(width="container", height=300, description=words)
-    return chart.configure_view(stroke=None).configure_axis(**inks).to_dict()
+    chart = alt.layer(*layers).properties(width="container", height=TALL, description=words)
+    return chart.configure_view(stroke=None).configure_axis(**vega.INKS).to_dict()

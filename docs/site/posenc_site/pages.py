@@ -15,6 +15,7 @@ from markupsafe import Markup
 import posenc
 from posenc.catalog.card import Card, bibtex
 from posenc.catalog.schemes import card
+from posenc.core.compose import axes
 from posenc.core.scheme import SCHEMES
 from posenc.lab import tasks
 from posenc.lab.cli import which
@@ -23,9 +24,8 @@ from posenc.lab.spec import atlas
 from posenc.lab.spec.abilities import ABILITIES
 from posenc.lab.spec.run import WITH
 from posenc_site import charts, records
-from posenc_site.kit import ALONE, WIDE, Link, SitePage, page
-from posenc_site.records import CHOSEN, ROOT, AbilityScore, AtlasCell, Shelved, Table
-from posenc_site.usage import usage
+from posenc_site.kit import ALONE, ENVIRONMENT, WIDE, Link, SitePage, page
+from posenc_site.records import CHOSEN, ROOT, AbilityScore, AtlasCell, Shelved, Table, two
 
 EXAMPLES = Path(__file__).parent.parent / "examples.json"
 """Three examples of each task, since each takes a compilation;
@@ -34,11 +34,10 @@ SHOWN = (
     "nope sinusoidal learned t5(buckets=16,reach=16) shaw alibi kerple fire rope xpos cope fox stick_breaking path lstm"
 )
 """Rows of the atlas on the first page: the encodings of most models, and one or two of each idea."""
-METRICS = {"x2": "right at 2 L", "x1_25": "right at 1.25 L", "x4": "right at 4 L", "x1": "right at L"}
-METRICS |= {"reach": "furthest size with 90 %, in L"}
 HOLDS = ("cache", "kernels", "kernel", "direction", "beyond L", "checked", "refused at these dims")
 """Facts that say where a scheme may be used."""
 ABLE = {"decode": "decodes with a cache", "kernels": "tiled kernels", "both": "both directions"}
+FRAMEWORKS = ("Flax NNX", "Flax Linen", "Plain JAX")
 FORMS = {"single": "Self-attention", "masked": "Masked", "multi-head": "Two heads", "cross": "Cross-attention"}
 
 
@@ -72,7 +71,7 @@ def home(cells: Sequence[AtlasCell], counts: dict[str, int]) -> SitePage:
         (c.row, c.probe): {
             "shade": f"h{round(10 * c.above)}" if c.learned else "off",
             "title": f"{c.probe}, {c.held}",
-            "text": f"{c.twice:.2f}",
+            "text": two(c.twice),
         }
         for c in cells
     }
@@ -99,13 +98,6 @@ def atlas_page(data: dict[str, Any]) -> tuple[SitePage, str]:
     models = [model for model in atlas.MODELS if any(c["model"] == model for c in cells)]
     found = {c["family"] for c in cells}
     families = [f for f in records.HUES if f in found] + sorted(found - {*records.HUES})
-    menus = [
-        ("model", "Direction", {m: f"{m}, {'one way' if m == 'decoder' else 'both ways'}" for m in models}),
-        ("metric", "Metric", METRICS),
-        ("rate", "Learning rate", {r: "chosen in validation" if r == CHOSEN else r for r in rates}),
-        ("family", "Family", {"": "all", **{f: f for f in families}}),
-        ("sort", "Sort by", {"": "family", "row": "name"}),
-    ]
     probes = {model: [name for name, p in atlas.PROBES.items() if model in p.models] for model in atlas.MODELS}
     titles = {name: probe.title for name, probe in atlas.PROBES.items()}
     specs = {"probes": probes, "titles": titles, "heat": charts.heat_map(), "lines": charts.place_lines()}
@@ -118,7 +110,9 @@ def atlas_page(data: dict[str, Any]) -> tuple[SitePage, str]:
         "atlas.md",
         ALONE,
         cells=cells,
-        menus=menus,
+        models=models,
+        rates=rates,
+        families=families,
         columns=("scheme", *columns),
         rows=rows,
         caption=f"Right at 2 L in {models[0]}s, at the rate chosen in validation",
@@ -133,8 +127,8 @@ def written(data: object) -> Markup:
 
 
 def _right(cell: dict[str, Any] | None) -> str:
-    value = cell and cell["x2"]
-    return "–" if value is None else f"{value:.2f}" if cell["reach"] is not None else f"({value:.2f})"
+    text = two(cell and cell["x2"])
+    return text if text == "–" or cell["reach"] is not None else f"({text})"
 
 
 def able(described: Card) -> list[str]:
@@ -195,6 +189,16 @@ def scheme(
     )
 
 
+def usage(name: str) -> dict[str, str]:
+    """Return for each framework a program that runs as it stands."""
+    scheme = posenc.parse(name)
+    n = axes(scheme)
+    facts = {"acts": posenc.acts_on_input(scheme), "axes": n if isinstance(n, int) else 1}
+    facts["contextual"] = bool(scheme.contextual)
+    fill = ENVIRONMENT.get_template("usage.py.jinja").render
+    return {framework: fill(name=name, framework=framework, **facts) for framework in FRAMEWORKS}
+
+
 def _held(key: str, value: object, text: object) -> str:
     return (
         ", ".join(value) or "whole squares of scores only"
@@ -208,7 +212,7 @@ def _row(cells: Sequence[AtlasCell]) -> Table:
     rows = [
         (
             *(c.probe, c.model),
-            *(f"{value:.2f}" for value in (c.once, c.twice, c.four, c.floor)),
+            *map(two, (c.once, c.twice, c.four, c.floor)),
             *(c.held, records.runs_named(c.seeds, c.rates)),
         )
         for c in cells
@@ -236,7 +240,7 @@ def _elsewhere(name: str, scores: Sequence[AbilityScore]) -> Table:
             s.size,
             f"{s.right.median:.2f} [{s.right.low:.2f}, {s.right.high:.2f}]".replace(" ", "\xa0"),
             "yes" if s.learned else "no",
-            "–" if s.floor is None else f"{s.floor:.2f}",
+            two(s.floor),
             s.right.n,
             Link(s.experiment, f"../experiments/{s.experiment}.html"),
         )
@@ -286,7 +290,7 @@ def experiment(shelf: Shelved) -> SitePage:
     facts.append(("tasks", tuple(Link(name, f"../tasks/{name}.html") for name in sorted(shelf.tasks))))
     facts += [(key, ", ".join(shelf.provenance.get(key, ()))) for key in ("commit", "device", "jax")]
     caption = shelf.figure.with_suffix(".caption.txt") if shelf.figure else None
-    lines = [{"title": of["title"], "chart": charts.lengths(of), "lines": of["lines"]} for of in shelf.lengths]
+    lines = [{"title": of["title"], "chart": charts.lengths(of["panel"]), "lines": of["lines"]} for of in shelf.lengths]
     result = head.result[:1].upper() + head.result[1:] or "Not run yet: the repository has no record of it."
     return page(
         f"experiments/{shelf.name}.md",
@@ -313,9 +317,8 @@ def abilities(scores: dict[str, list[AbilityScore]]) -> SitePage:
                 Link(s.task, f"tasks/{s.task.partition('(')[0]}.html"),
                 s.scheme,
                 s.model,
-                "–" if s.score is None else f"{s.score:.2f}",
-                f"{s.right.median:.2f}",
-                _trained(s),
+                *map(two, (s.score, s.right.median)),
+                two(s.trained_right) if s.learned else f"({two(s.trained_right)})",
                 s.right.n,
                 Link(s.experiment, f"experiments/{s.experiment}.html"),
             )
@@ -324,14 +327,8 @@ def abilities(scores: dict[str, list[AbilityScore]]) -> SitePage:
         missing, without = which.gaps(ability, scores[ability])
         gaps = f"Tasks in no record: {', '.join(missing)}. " * bool(missing)
         gaps += f"{len(without)} schemes have no record here."
-        of = {"name": ability, "title": ability.capitalize(), "idea": f"{idea[:1].upper()}{idea[1:]}."}
-        parts.append({**of, "rows": rows, "gaps": gaps})
+        parts.append({"name": ability, "idea": idea, "rows": rows, "gaps": gaps})
     return page("which.md", "Scores by ability", "which.md", ("navigation",), columns=columns, abilities=parts)
-
-
-def _trained(score: AbilityScore) -> str:
-    right = "–" if score.trained_right is None else f"{score.trained_right:.2f}"
-    return right if score.learned else f"({right})"
 
 
 def hand() -> SitePage:

@@ -14,9 +14,9 @@ from typing import Any
 from posenc.lab.cli import claims
 from posenc.lab.figures.across import by_merit, looks_of
 from posenc.lab.figures.figures import length_panels, worded
-from posenc.lab.figures.floor_lines import NAMES
-from posenc.lab.figures.panels import Panel, ranged
-from posenc.lab.figures.style import HUES, INK, SOFT
+from posenc.lab.figures.panels import ranged
+from posenc.lab.figures.style import HUES
+from posenc.lab.report.vega import dashes, medians
 from posenc.lab.results import statistics
 from posenc.lab.results.ability_scores import AbilityScore, ability_scores, words_in
 from posenc.lab.results.answer import answer
@@ -25,7 +25,7 @@ from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.floors import floors, highest
 from posenc.lab.results.published import count_seen
 from posenc.lab.results.results import Results, load
-from posenc.lab.results.statistics import TableCell, at_chosen_rates, summary
+from posenc.lab.results.statistics import TableCell, at_chosen_rates
 from posenc.lab.results.verdicts import count_verdicts, findings
 from posenc.lab.spec import atlas, committed
 from posenc.lab.spec.abilities import ABILITIES
@@ -33,7 +33,7 @@ from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.store.records import PACKED
 
-__all__ = ["HUES", "INK", "SOFT", "AbilityScore", "AtlasCell", "recorded_cells", "runs_named"]
+__all__ = ["HUES", "AbilityScore", "AtlasCell", "recorded_cells", "runs_named"]
 ROOT = Path(__file__).resolve().parents[3]
 EXPERIMENTS = ROOT / "experiments"
 TIMES = (1, 1.25, 2, 4)
@@ -160,44 +160,29 @@ def _floors(task: Any) -> Table:
     shown = [n for n in sorted(at) if n >= task.trained[1]] or sorted(at)
     shown = shown[:: max(1, len(shown) // SIZES)]
     names = list(dict.fromkeys(floor for n in shown for floor in at[n]))
-    rows = [(n, *(_two(at[n].get(floor)) for floor in names)) for n in shown]
+    rows = [(n, *(two(at[n].get(floor)) for floor in names)) for n in shown]
     return Table(f"{task.label}, in {task.read_by or task.metric}", ("size", *names), rows)
 
 
-def _two(value: float | None) -> str:
+def two(value: float | None) -> str:
+    """Write a share in two digits."""
     return "–" if value is None else f"{value:.2f}"
 
 
 def lengths(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
-    """Collect the curves of each task with many schemes, the best scheme first, in the words of the experiment."""
+    """Collect the panel of each task with many schemes, and a line for each, the best first."""
     results = worded(experiment, results)
     shown = [p for p in length_panels(results) if sum(len(of) >= PLACES for of in p.points.values()) >= MANY]
     names = results.words.lines(dict.fromkeys(scheme for panel in shown for scheme in panel.points))
-    styles = looks_of(results, names)
-    return [_curves(panel, names, styles) for panel in shown]
-
-
-def _curves(panel: Panel, names: Mapping[str, str], styles: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe a panel in plain values: axes, sizes trained on, floors, and a line for each scheme."""
-    lines = []
-    for scheme in by_merit([panel]):
-        look, sums = styles[scheme], {size: summary(values) for size, values in sorted(panel.points[scheme].items())}
-        digits = ".3g" if panel.falling else ".2f"
-        points = [
-            {"size": size, "at": round(s.median, 4), "spread": f"{s.low:{digits}} to {s.high:{digits}}, n = {s.n}"}
-            for size, s in sums.items()
+    looks, made = looks_of(results, names), []
+    for p in shown:
+        lines = [
+            {"name": names[s], "colour": looks[s].colour, "dash": dashes(looks[s]), "points": [*medians(p, s)]}
+            for s in by_merit([p])
         ]
-        dash = [] if look.dash == "-" else [round(length * look.weight, 1) for length in look.dash[1]]
-        lines.append({"name": names[scheme], "colour": look.colour, "dash": dash, "points": points})
-    floors_ = [
-        {"size": size, "at": round(value, 4), "floor": NAMES.get(name, name)}
-        for size, at in (panel.floors or {}).items()
-        for name, value in at.items()
-    ]
-    title = f"{panel.title}, trained on {ranged(*panel.trained)}" if panel.trained else panel.title
-    axes = {"along": panel.along, "up": panel.up, "places": panel.places, "trained": panel.trained}
-    logarithms = {"doubles": panel.is_logarithmic, "falling": panel.falling}
-    return {"title": title, **axes, **logarithms, "floors": floors_, "lines": lines}
+        title = f"{p.title}, trained on {ranged(*p.trained)}" if p.trained else p.title
+        made.append({"title": title, "panel": p, "lines": lines})
+    return made
 
 
 def atlas_records(folder: Path = EXPERIMENTS) -> list[Path]:

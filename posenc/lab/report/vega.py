@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures.floor_lines import NAMES, apart
-from posenc.lab.figures.panels import TICKS, Floors, Panel, ranged
+from posenc.lab.figures.panels import TICKS, Panel, ranged
 from posenc.lab.figures.style import INK, SOFT, Look, plain, safe
 from posenc.lab.results.statistics import LEAST, summary
 
@@ -36,6 +36,10 @@ NOISE = re.compile(
 LONG = re.compile(r' (?:d|transform)="[^"]*"')
 """Attributes whose numbers need one decimal."""
 RULE, STRIP, FAINT = "#e2e2de", "#f1f1ee", "#d4d4d0"
+
+INKS = {"labelColor": INK, "titleColor": SOFT, "domainColor": SOFT, "tickColor": SOFT, "gridColor": RULE}
+INKS |= {"titleFontWeight": "normal", "aria": False}
+"""The look of axes."""
 
 
 def need_altair() -> None:
@@ -69,11 +73,10 @@ def chart(panel: Panel, looks: Mapping[str, Look], names: Mapping[str, str], run
 
     with debug_mode(False):  # else each part is validated whenever another is added
         x, y = axes(panel)
-        layers = [*strip(panel, x), *_grey(panel, x, y), *floors(panel.floors or {}, panel, x, y)]
+        layers = [*strip(panel, x), *_grey(panel, x, y), *floors(panel, x, y)]
         layers += _lines(panel, {scheme: looks[scheme] for scheme in _shown(panel, looks)}, names, x, y, runs)
-        inks = {"labelColor": INK, "titleColor": SOFT, "domainColor": SOFT, "tickColor": SOFT, "gridColor": RULE}
         made = alt.layer(*layers).properties(width=WIDE, height=TALL, padding=4).configure_view(stroke=None)
-        return made.configure_axis(**inks, titleFontWeight="normal", aria=False)
+        return made.configure_axis(**INKS)
 
 
 def axes(panel: Panel) -> tuple[alt.X, alt.Y]:
@@ -108,41 +111,38 @@ def strip(panel: Panel, x: alt.X) -> Iterator[alt.Chart]:
         text = f"trained on {ranged(int(panel.trained[0]), int(panel.trained[1]))}"
         base = _chart([{"x": low, "end": high, "text": text}])
         yield base.mark_rect(color=STRIP, aria=False).encode(x=x, x2="end:Q")
-        yield base.mark_text(color=SOFT, align="right", x=WIDE, y=-10, aria=False).encode(text="text:N")
+        yield base.mark_text(color=SOFT, align="right", x="width", y=-10, aria=False).encode(text="text:N")
 
 
-def floors(known: Floors, panel: Panel, x: alt.X, y: alt.Y) -> Iterator[alt.Chart]:
+def floors(panel: Panel, x: alt.X, y: alt.Y, tall: int = TALL) -> Iterator[alt.Chart]:
     """Yield dotted lines at the floors, with their names beside their ends, apart from one another."""
-    lines = [
-        {"x": place, "y": max(at[name], TINY) if panel.falling else at[name], "floor": word}
-        for name, word in NAMES.items()
-        for place, at in sorted(known.items())
-        if name in at
-    ]
-    if not lines:
-        return
-    low, high = (math.log(end) if panel.falling else end for end in heights(panel))
-    last = {line["floor"]: line for line in lines}
-    pixels = sorted(
-        (TALL * ((math.log(v["y"]) if panel.falling else v["y"]) - low) / (high - low), w) for w, v in last.items()
-    )
-    moved = apart([height for height, _ in pixels], LINE, 0)
-    names = [
-        {"top": TALL - top, "floor": word, "tip": f"{word} at {last[word]['x']:g}: {last[word]['y']:.2f}"}
-        for top, (_, word) in zip(moved, pixels, strict=True)
-    ]
-    dots = _chart(lines).mark_line(color=SOFT, strokeDash=[0.1, 3.2], strokeCap="round", strokeWidth=1.4, aria=False)
-    yield dots.encode(x=x, y=y, detail="floor:N")
     import altair as alt
 
-    texts = _chart(names).mark_text(color=SOFT, align="left", x=WIDE + 5)
-    yield texts.encode(y=alt.Y("top:Q", scale=None), text="floor:N", description="tip:N")
+    height = math.log if panel.falling else float
+    low, high = map(height, heights(panel))
+    lines, ends = [], []
+    for name, word in NAMES.items():
+        at = [(place, max(of[name], TINY)) for place, of in sorted((panel.floors or {}).items()) if name in of]
+        lines += [{"x": place, "y": value, "floor": word} for place, value in at]
+        for place, value in at[-1:]:
+            ends.append((tall * (height(value) - low) / (high - low), word, f"{word} at {place:g}: {value:.2f}"))
+    if ends:
+        tops = apart([end[0] for end in sorted(ends)], LINE, 0)
+        names = [
+            {"top": tall - top, "word": w, "tip": tip} for top, (_, w, tip) in zip(tops, sorted(ends), strict=True)
+        ]
+        dots = _chart(lines).mark_line(
+            color=SOFT, strokeDash=[0.1, 3.2], strokeCap="round", strokeWidth=1.4, aria=False
+        )
+        yield dots.encode(x=x, y=y, detail="floor:N")
+        texts = _chart(names).mark_text(color=SOFT, align="left", x="width", dx=5)
+        yield texts.encode(y=alt.Y("top:Q", scale=None), text="word:N", description="tip:N")
 
 
 def _grey(panel: Panel, x: alt.X, y: alt.Y) -> Iterator[alt.Chart]:
     """Yield the medians of all schemes, where only one of them is highlighted."""
     if panel.highlighted:
-        rows = [row for scheme in panel.points for row in _medians(panel, scheme, TICKS)]
+        rows = [row for scheme in panel.points for row in medians(panel, scheme, TICKS)]
         yield _chart(rows).mark_line(color=FAINT, strokeWidth=1.2, aria=False).encode(x=x, y=y, detail="scheme:N")
 
 
@@ -153,11 +153,10 @@ def _lines(
     import altair as alt
 
     hue = alt.Color("colour:N", scale=None)
-    middles = {scheme: [*_medians(panel, scheme)] for scheme in looks}
+    middles = {scheme: [*medians(panel, scheme)] for scheme in looks}
     for scheme, rows in middles.items():
         look = looks[scheme]
-        dash = [] if isinstance(look.dash, str) else [round(1.6 * part, 1) for part in look.dash[1]]
-        own = {"colour": look.colour, "dash": dash, "weight": look.weight + 0.4}
+        own = {"colour": look.colour, "dash": dashes(look), "weight": look.weight + 0.4}
         own |= {"shape": SHAPES.get(look.marker, "circle"), "size": 8 * (1.6 + look.weight) ** 1.3}
         for row in rows:
             row |= own | {"tip": plain(f"{names[scheme]} at {row['tip']}")}
@@ -187,7 +186,12 @@ def _chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(list(rows)))
 
 
-def _medians(panel: Panel, scheme: str, most: int = 10**9) -> Iterator[dict[str, Any]]:
+def dashes(look: Look) -> list[float]:
+    """Return the lengths of the dashes of a line and of their gaps; none of a full line."""
+    return [] if isinstance(look.dash, str) else [round(1.6 * part, 1) for part in look.dash[1]]
+
+
+def medians(panel: Panel, scheme: str, most: int = 10**9) -> Iterator[dict[str, Any]]:
     """Yield the medians of a scheme, each with its spread and a text, at so many places."""
     points = panel.points[scheme]
     at = sorted(points)

@@ -15,7 +15,7 @@
     const points = lines.flatMap(({ name, colour, dash, points: at }) =>
       at.map((point) => ({ name, colour, dash, faint: some && !picked.has(name), ...point })));
     words.textContent = lines.filter((line) => picked.has(line.name)).map((line) =>
-      `${line.name}: ${line.points.map((point) => `${point.at} at ${point.size}`).join(", ")}.`).join(" ");
+      `${line.name}: ${line.points.map((point) => `${Number(point.y.toFixed(4))} at ${point.x}`).join(", ")}.`).join(" ");
     await vegaEmbed(place, { ...chart, datasets: { ...chart.datasets, lines: points } }, { renderer: "svg", actions });
     place.querySelector("summary").setAttribute("aria-label", "Save this chart");
   }
