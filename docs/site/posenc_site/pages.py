@@ -18,14 +18,14 @@ from posenc.catalog.schemes import card
 from posenc.core.compose import axes
 from posenc.core.scheme import SCHEMES
 from posenc.lab import tasks
-from posenc.lab.cli import which
+from posenc.lab.cli.atlas_for import COUNTED
 from posenc.lab.explain import by_hand, problem, task_card, worksheet
 from posenc.lab.spec import atlas
-from posenc.lab.spec.abilities import ABILITIES
+from posenc.lab.spec.abilities import ABILITIES, ability_of
 from posenc.lab.spec.run import WITH
 from posenc_site import charts, records
 from posenc_site.kit import ALONE, ENVIRONMENT, WIDE, Link, SitePage, page
-from posenc_site.records import CHOSEN, ROOT, AbilityScore, AtlasCell, Shelved, Table, two
+from posenc_site.records import CHOSEN, ROOT, AtlasCell, Shelved, Table, two
 
 EXAMPLES = Path(__file__).parent.parent / "examples.json"
 """Three examples of each task, since each takes a compilation;
@@ -44,12 +44,11 @@ FORMS = {"single": "Self-attention", "masked": "Masked", "multi-head": "Two head
 def pages(moved: set[str]) -> Iterator[SitePage]:
     """Yield every page but the guides and the reference; `moved` are schemes whose picture has random parameters."""
     cells, shelf = records.recorded_cells(), records.shelve()
-    every = [score for scores in records.scores().values() for score in scores]
     cards = {name: card(name) for name in posenc.names()}
     yield home(cells, {"schemes": len(cards), "tasks": len(tasks.names()), "experiments": len(shelf)})
     yield schemes(cards)
     for name, described in cards.items():
-        yield scheme(name, described, name in moved, shelf, every, cells)
+        yield scheme(name, described, name in moved, shelf, cells)
     yield task_table()
     examples = json.loads(EXAMPLES.read_text(encoding="utf-8"))
     for name in tasks.names():
@@ -57,7 +56,7 @@ def pages(moved: set[str]) -> Iterator[SitePage]:
     lines = [(Link(s.name, f"{s.name}.html"), s.experiment.header.claim, *s.counts.values()) for s in shelf]
     yield page("experiments/index.md", "Experiments", "experiments.md", WIDE, rows=lines)
     yield from map(experiment, shelf)
-    yield abilities(records.scores())
+    yield abilities(cells)
     yield hand()
 
 
@@ -161,13 +160,11 @@ def scheme(
     described: Card,
     moved: bool,
     shelf: Sequence[Shelved],
-    scores: Sequence[AbilityScore],
     cells: Sequence[AtlasCell],
 ) -> SitePage:
     """Show a scheme: its equation, facts, measurements, programs, source."""
     source = Path(inspect.getsourcefile(SCHEMES.find(name)) or "")
-    task_ = next((score.task for score in scores if name in score.schemes), "token_k_back(k=3)")
-    grid = f"{shlex.quote(f'scheme={name},nope')} {shlex.quote(f'task={task_}')}"
+    grid = f"{shlex.quote(f'scheme={name},nope')} {shlex.quote('task=' + atlas.PROBES['offset'].task)}"
     holds = [fact for fact in described.facts if fact.label in HOLDS or fact.key == "kernels"]
     of_row = [cell for cell in cells if cell.row == atlas.row_of(name)]
     return page(
@@ -179,7 +176,7 @@ def scheme(
         facts=[(fact.label, fact.text) for fact in described.facts if fact.text and fact.label not in HOLDS],
         holds=[(fact.label, _held(fact.key, fact.value, fact.text)) for fact in holds],
         row=_row(of_row) if of_row else None,
-        tables=[_other_rows(name, cells), _elsewhere(name, scores)],
+        tables=[_other_rows(name, cells)],
         recorded=[Link(s.name, f"../experiments/{s.name}.html") for s in shelf if name in s.recorded_schemes],
         usage=usage(name),
         command=f"posenc sweep --grid {grid} --seeds 6 --name mine",
@@ -229,26 +226,6 @@ def _other_rows(name: str, cells: Sequence[AtlasCell]) -> Table:
     probes = [probe for probe in atlas.PROBES if any(probe in of for of in held.values())]
     rows = [(*key, *(of.get(probe, "–") for probe in probes)) for key, of in held.items()]
     return Table("Other rows of the atlas, and how far they hold", ("row", "model", *probes), rows)
-
-
-def _elsewhere(name: str, scores: Sequence[AbilityScore]) -> Table:
-    """List measurements of other experiments beyond the trained sizes."""
-    rows = [
-        (
-            Link(s.task, f"../tasks/{s.task.partition('(')[0]}.html"),
-            s.scheme,
-            s.size,
-            f"{s.right.median:.2f} [{s.right.low:.2f}, {s.right.high:.2f}]".replace(" ", "\xa0"),
-            "yes" if s.learned else "no",
-            two(s.floor),
-            s.right.n,
-            Link(s.experiment, f"../experiments/{s.experiment}.html"),
-        )
-        for s in scores
-        if name in s.schemes and s.experiment not in atlas.EXPERIMENTS
-    ]
-    columns = ("task", "as", "size", "right, median [spread]", "learned", "floor", "n", "experiment")
-    return Table("In other experiments, at about twice the longest size trained on", columns, rows)
 
 
 def task_table() -> SitePage:
@@ -308,27 +285,28 @@ def experiment(shelf: Shelved) -> SitePage:
     )
 
 
-def abilities(scores: dict[str, list[AbilityScore]]) -> SitePage:
-    """List the scores of every scheme at each ability."""
-    columns, parts = ("task", "scheme", "model", "score", "2 L", "L", "n", "experiment"), []
+def abilities(cells: Sequence[AtlasCell]) -> SitePage:
+    """List how far every row of the atlas reaches at each ability, by the one score that it has."""
+    columns, parts = ("task", "scheme", "model", "2 L", "holds", "L", "best floor", "runs"), []
     for ability, idea in ABILITIES.items():
+        of_ability = [cell for cell in cells if ability_of(atlas.PROBES[cell.probe].task) == ability]
         rows = [
             (
-                Link(s.task, f"tasks/{s.task.partition('(')[0]}.html"),
-                s.scheme,
-                s.model,
-                *map(two, (s.score, s.right.median)),
-                two(s.trained_right) if s.learned else f"({two(s.trained_right)})",
-                s.right.n,
-                Link(s.experiment, f"experiments/{s.experiment}.html"),
+                Link(cell.probe, f"tasks/{atlas.PROBES[cell.probe].task.partition('(')[0]}.html"),
+                cell.row,
+                "none" if cell.row in atlas.RECURRENT else cell.model,
+                two(cell.twice),
+                cell.held,
+                two(cell.trained) if cell.learned else f"({two(cell.trained)})",
+                two(cell.floor),
+                records.runs_named(cell.seeds, cell.rates),
             )
-            for s in scores[ability]
+            for cell in sorted(of_ability, key=lambda c: (c.probe, c.model, -(c.reach or 0), -c.twice, c.row))
         ]
-        missing, without = which.gaps(ability, scores[ability])
-        gaps = f"Tasks in no record: {', '.join(missing)}. " * bool(missing)
-        gaps += f"{len(without)} schemes have no record here."
-        parts.append({"name": ability, "idea": idea, "rows": rows, "gaps": gaps})
-    return page("which.md", "Scores by ability", "which.md", ("navigation",), columns=columns, abilities=parts)
+        shown = [atlas.PROBES[probe] for probe in dict.fromkeys(cell.probe for cell in of_ability)]
+        about = ", ".join(f"{probe.title}: {COUNTED[probe.metric]}" for probe in shown)
+        parts.append({"name": ability, "idea": idea, "rows": rows, "about": about})
+    return page("which.md", "Abilities", "which.md", ("navigation",), columns=columns, abilities=parts)
 
 
 def hand() -> SitePage:

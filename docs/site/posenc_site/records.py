@@ -18,22 +18,20 @@ from posenc.lab.figures.panels import ranged
 from posenc.lab.figures.style import HUES
 from posenc.lab.report.vega import dashes, medians
 from posenc.lab.results import statistics
-from posenc.lab.results.ability_scores import AbilityScore, ability_scores, words_in
-from posenc.lab.results.answer import answer
 from posenc.lab.results.atlas_cells import PROBE_OF, AtlasCell, on_probes, placed, reach, recorded_cells, runs_named
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.floors import floors, highest
 from posenc.lab.results.published import count_seen
+from posenc.lab.results.recorded import words_in
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import TableCell, at_chosen_rates
 from posenc.lab.results.verdicts import count_verdicts, findings
 from posenc.lab.spec import atlas, committed
-from posenc.lab.spec.abilities import ABILITIES
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.store.records import PACKED
 
-__all__ = ["HUES", "AbilityScore", "AtlasCell", "recorded_cells", "runs_named"]
+__all__ = ["HUES", "AtlasCell", "recorded_cells", "runs_named"]
 ROOT = Path(__file__).resolve().parents[3]
 EXPERIMENTS = ROOT / "experiments"
 TIMES = (1, 1.25, 2, 4)
@@ -110,14 +108,6 @@ def _results(record: Path) -> Results | None:
         return load(record) if record.is_file() else None
 
 
-@functools.cache
-def scores() -> dict[str, list[AbilityScore]]:
-    """Score every recorded scheme at each ability."""
-    each = {shelf.name: _results(committed.record_of(EXPERIMENTS / shelf.experiment.source)) for shelf in shelve()}
-    recorded = {name: results for name, results in each.items() if results is not None}
-    return {ability: ability_scores(ability, recorded) for ability in ABILITIES}
-
-
 def shelved(path: Path) -> Shelved:
     """Read one experiment and its record."""
     experiment, results = from_file(path, yes=True), _results(committed.record_of(path))
@@ -138,7 +128,7 @@ def shelved(path: Path) -> Shelved:
         recorded=True,
         recorded_schemes=frozenset().union(*(words_in(r.label) for r in results.records)),
         floors={label: _floors(tasks[label]) for label in reversed(tasks)},
-        answer=answer(found, evidence) if found else "",
+        answer=claims.tally(found),
         provenance=results.provenance(),
         lengths=lengths(experiment, results),
         **common,

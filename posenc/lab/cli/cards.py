@@ -109,8 +109,8 @@ def scheme(text: str, dims: Any = None) -> Card:
     """The card of a scheme, with the experiments whose records have it, those of a sum with all of its schemes, and
     what the atlas measured of it."""
     from posenc.catalog.schemes import TYPICAL, card
-    from posenc.lab.results.ability_scores import experiments_with_schemes
     from posenc.lab.results.atlas_cells import measured
+    from posenc.lab.results.recorded import experiments_with_schemes
 
     described = card(text, TYPICAL if dims is None else dims)
     names = [part.name.partition("(")[0] for part in described.parts or [described]]
@@ -122,7 +122,7 @@ def task(text: str, size: int | None = None, windows: tuple[int, ...] | None = N
     """The card of a task, with its floors, of a source also those of readers of so many tokens, and the experiments
     whose records have it."""
     from posenc.lab.explain import task_card
-    from posenc.lab.results.ability_scores import experiments_with_task
+    from posenc.lab.results.recorded import experiments_with_task
 
     described = task_card.card(text, size, task_card.floor_table(text, windows))
     experiments = experiments_with_task(described.name.partition("(")[0])
