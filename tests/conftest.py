@@ -56,13 +56,7 @@ def pytest_collection_modifyitems(config, items):
     if os.environ.get("POSENC_REGENERATE"):
         config.option.markexpr = ""  # what writes a page again may wait for `.ci/run` otherwise
     elif not (config.getoption("record") or config.getoption("unverified")):
-        from tests.test_published_bugs import guards
-
-        night.move(items, guards=guards())
-
-
-def pytest_report_header():
-    return f"turn {night.TURN} of {night.TURNS}: POSENC_TURN={night.TURN} runs the same cases again (tests/night.py)"
+        night.spread(items)
 
 
 @pytest.fixture(scope="session", autouse=True)

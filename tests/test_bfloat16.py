@@ -48,6 +48,7 @@ def test_a_layer_in_bfloat16_is_that_of_float32_near_and_far(kind, text):
         assert apart(out, exact(X.astype(jnp.float32), positions=positions)) < 0.01
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("text", ["rope", "alibi", "t5", "shaw"])
 def test_positions_that_bfloat16_cannot_tell_apart_would_be_noticed(text):
     half, exact = layers(text, "equinox")

@@ -154,7 +154,6 @@ def test_axes_are_stacked_and_shifted_one_by_one():
 
 
 def test_a_separator_belongs_to_the_segment_that_it_ends():
-    """Trap 16."""
     ends = np.array([0, 1, 0, 0, 1, 1, 0], np.int32)
     inside, which = (
         coordinates(f"segments('{part}')")(KEY, given(7, separator=ends), True) for part in ("inside", "which")

@@ -48,7 +48,7 @@ def test_padding_changes_no_distance():
 
 
 def test_as_released_the_token_itself_and_all_later_keys_share_one_distance():
-    """Trap 1: the authors' table of N rows is read at key - query + N, and clamped."""
+    """The authors' table of N rows is read at key - query + N, and clamped."""
     drawn = draw("random_sorted(64, over='distances', version='as_released')")
     described = draw(DRAWN)
     np.testing.assert_array_equal(drawn.past[1:], described.past[1:] - 64)
@@ -60,7 +60,7 @@ def test_as_released_the_token_itself_and_all_later_keys_share_one_distance():
 
 @pytest.mark.ci
 def test_granularity_is_one_draw_for_each_layer_or_pass_and_for_each_batch_or_example():
-    """Trap 2: their attention draws for each layer, their input once."""
+    """Their attention draws for each layer, their input once."""
     per_layer = "random_sorted(64, 'layer', over='distances')"
     assert (draw(per_layer, layer=0).past != draw(per_layer, layer=1).past).any()
     np.testing.assert_array_equal(draw(DRAWN, layer=0).past, draw(DRAWN, layer=1).past)

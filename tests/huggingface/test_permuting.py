@@ -10,7 +10,7 @@ from posenc.huggingface import permute
 
 @pytest.mark.parametrize("settings", ["", "fraction=0.5", "base=500.0"])
 def test_permuted_weights_give_equal_attention_in_the_other_layout(settings):
-    """R-2: one model's weights in the other's code are gibberish until both projections are permuted."""
+    """One model's weights in the other's code are gibberish until both projections are permuted."""
     rng = np.random.default_rng(0)
     x, weights = rng.normal(size=(7, 16)).astype(np.float32), rng.normal(0, 0.25, (3, 16, 2, 8)).astype(np.float32)
     fraction = 0.5 if "fraction" in settings else 1.0

@@ -240,7 +240,7 @@ def test_phi_3_said_su_before_it_said_longrope():
             config_of("exaone4", rope_theta=1e4, sliding_window_pattern="LXXG"),
             "sliding_window_pattern is 'LXXG'",
         ),
-        # what is given as 0 is not what is left out
+        # what is given as 0 is not what is left out
         (config_of("llama", rope_theta=0), "(rope_theta|rotary_emb_base) is 0"),
         (
             config_of("llama", rope_parameters={"rope_type": "default", "rope_theta": 0}, rope_theta=1e4),

@@ -51,6 +51,7 @@ def test_many_devices_are_equal_to_one(case, report):
         assert found["gathers"] == reads_all, "a device holds more than its share"
 
 
+@pytest.mark.guard
 @pytest.mark.ci  # as what it tries: one process with eight devices serves all of these
 @pytest.mark.parametrize("fault", devices.FAULTS)
 def test_a_fault_in_the_ring_is_found(fault, report):

@@ -33,6 +33,7 @@ def test_the_gradient_of_many_tokens_is_that_of_the_product():
     test_its_gradient_is_that_of_the_product((4, MANY_TOKENS // 4), atol=3e-4)
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("wrong", [lambda dx, dw: (2 * dx, dw), lambda dx, dw: (dx, dw / 3)], ids=["dx", "dW"])
 def test_a_wrong_gradient_would_be_noticed(monkeypatch, wrong):
     monkeypatch.setattr(linear, "bwd", lambda kept, dy: wrong(*_backward(kept, dy)))

@@ -26,7 +26,7 @@ def test_slopes_are_those_of_the_paper_for_every_number_of_heads_to_128():
 
 
 def test_slopes_learned_by_their_logarithm_start_where_they_are_fixed_and_stay_above_zero():
-    """Trap 3: x-transformers; both sides learn apart, and one far step away each is still a penalty."""
+    """As in x-transformers: both sides learn apart, and one far step away each is still a penalty."""
     for form in ("symmetric", "half", "sided", "split"):
         scheme, params = made(f"alibi(form={form!r}, slopes='log')")
         np.testing.assert_allclose(
@@ -40,7 +40,7 @@ def test_slopes_learned_by_their_logarithm_start_where_they_are_fixed_and_stay_a
 
 
 def test_slopes_learned_through_a_logistic_start_anywhere_near_an_eighth():
-    """Trap 3: the authors' answer to readers, sigmoids of N(-2, 1) on each side."""
+    """The authors' answer to readers, sigmoids of N(-2, 1) on each side."""
     scheme, params = made("alibi(form='sided', slopes='logistic')", posenc.Dims(4, 4096, 1, 16))
     drawn = np.stack([params["heads"]["past"], params["heads"]["future"]])
     assert abs(drawn.mean() + 2) < 0.05 and abs(drawn.std() - 1) < 0.05
@@ -51,7 +51,7 @@ def test_slopes_learned_through_a_logistic_start_anywhere_near_an_eighth():
 
 
 def test_the_key_only_form_is_alibi_after_softmax_and_under_a_causal_mask_only():
-    """R-23: slope · j instead of -slope · |i - j| differs by a constant of the row, but only towards the past."""
+    """Slope · j instead of -slope · |i - j| differs by a constant of the row, but only towards the past."""
     q, k, v, _ = tokens(8)
     s = np.einsum("qhd,khd->hqk", q, k) / 2 + slopes(4)[:, None, None] * np.arange(8)
     for mask, same in (("causal", True), ("full", False)):
@@ -63,7 +63,7 @@ def test_the_key_only_form_is_alibi_after_softmax_and_under_a_causal_mask_only()
 
 @pytest.mark.parametrize("text", ["alibi", "alibi(form='sided', slopes='log')", "kerple", "fox", "t5", "shaw(reach=2)"])
 def test_heads_on_two_devices_keep_their_own_slopes(text):
-    """R-22: a slope that is counted from the start of each shard gives every shard the first heads' slopes."""
+    """A slope that is counted from the start of each shard gives every shard the first heads' slopes."""
     scheme, params = made(text)
     q, k, v, x = tokens(6)
     mesh = Mesh(np.array(jax.devices()[:2]), ("heads",))
@@ -97,6 +97,7 @@ def test_far_apart_the_penalty_is_still_exact_where_the_key_only_form_is_not():
     np.testing.assert_array_equal(bias(*made("alibi"), near), bias(*made("alibi"), np.arange(4)))
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize(
     "fault",
     [

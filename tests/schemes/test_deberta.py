@@ -18,7 +18,7 @@ def rows(distance, buckets, reach):
 
 
 def test_every_setting_changes_the_scores():
-    """R-20: nothing is accepted and then left unused."""
+    """Nothing is accepted and then left unused."""
     texts = ["deberta(reach=6)"] + [f"deberta(reach={s})" for s in ("6, terms='c2p'", "6, terms='p2c'", "5")]
     texts += ["deberta(reach=6, buckets=4)", "deberta(reach=6, mirrored=True)"]
     q, k, _, _ = tokens(9)
@@ -37,7 +37,7 @@ def test_every_setting_changes_the_scores():
 
 
 def test_settings_that_would_have_no_effect_are_refused():
-    """R-20: the released option 'p2p' is among them, which the authors' code takes and does not compute."""
+    """The released option 'p2p' is among them, which the authors' code takes and does not compute."""
     with pytest.raises(ValueError, match="'terms' of 'deberta' takes 'both' or 'c2p' or 'p2c', not 'p2p'"):
         posenc.parse("deberta(terms='p2p')")
     with pytest.raises(

@@ -19,7 +19,7 @@ def added(scheme, params, q, k):
 
 
 def test_a_direction_of_nothing_has_a_finite_gradient():
-    """R-30: a norm at 0."""
+    """A norm at 0."""
     scheme, params = made("grape_a(gate='both')")
     params["heads"] |= {n: jnp.zeros((4, 4)) for n in "uv"}
     q, k, v, _ = tokens(5)

@@ -98,7 +98,7 @@ def test_fire_is_finite_where_its_scale_or_threshold_is_nothing(name):
 
 
 def test_where_the_query_stands_at_the_threshold_the_slope_of_fire_lies_between_those_of_both_sides():
-    """R-30: max(p, |m L|) has two slopes in m where both are equal, and any between them is one, but no NaN."""
+    """max(p, |m L|) has two slopes in m where both are equal, and any between them is one, but no NaN."""
     scheme, params = made("fire(threshold=4.0)")
 
     @jax.jit

@@ -10,7 +10,7 @@ from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
 def test_features_of_nothing_have_a_finite_gradient():
-    """R-30: a norm at 0."""
+    """A norm at 0."""
     scheme, params = made("path(forget='scaled')")
     q, k, v, x = tokens(5)
     run = lambda p, x: posenc.attend(scheme, p, q, k, v, x=x).sum()  # noqa: E731

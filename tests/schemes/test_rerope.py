@@ -26,7 +26,7 @@ PAST = np.tri(12, dtype=bool)
 
 
 def test_self_extend_shifts_by_a_true_quotient():
-    """Trap 17: with groups of 3 and a window of 4, a key 4 behind is 1 + 4 - 4/3 away, not 1 + 4 - 1."""
+    """With groups of 3 and a window of 4, a key 4 behind is 1 + 4 - 4/3 away, not 1 + 4 - 1."""
     q, k, _, _ = tokens(12)
     ours = scores_of("self_extend(group=3, window=4)")[:, 4, 0]
     rope, params = made("rope")
@@ -59,7 +59,7 @@ def test_the_model_says_whether_both_ways_are_meant_and_how_wide_the_window_is()
 
 @pytest.mark.parametrize("text", TWO)
 def test_a_stored_key_is_never_turned_again(text):
-    """R-12: what a cache keeps of a token is the same however many come after it."""
+    """What a cache keeps of a token is the same however many come after it."""
     scheme, _ = made(f"{text})")
     k = jnp.asarray(tokens(9)[1][:, 0])
     key = jax.jit(lambda k: scheme.key({}, k, jnp.arange(len(k))))
@@ -125,7 +125,7 @@ def test_an_odd_head_is_refused(name):
 
 
 def test_the_slope_of_tapa_is_finite_at_distance_0():
-    """R-30: that of d^0.1 is not."""
+    """That of d^0.1 is not."""
     q, k, v, _ = tokens(4)
     scheme, _ = made("tapa")
     f = lambda x: (posenc.attend(scheme, NONE, q, k, v, positions=x) ** 2).sum()  # noqa: E731

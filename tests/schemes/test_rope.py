@@ -56,7 +56,7 @@ def test_p_keeps_the_highest_frequencies_of_the_whole_head_which_is_no_fraction(
 
 
 def test_angles_in_a_bfloat16_model_are_those_of_float32():
-    """R-1: in bfloat16, 8192 positions are 897."""
+    """In bfloat16, 8192 positions are 897."""
     x = np.ones((8192, 8), np.float32)
     exact = np.asarray(turn("rope", x, np.arange(8192)))
     ours = np.asarray(turn("rope", jnp.asarray(x, jnp.bfloat16), np.arange(8192)).astype(np.float32))
@@ -65,7 +65,7 @@ def test_angles_in_a_bfloat16_model_are_those_of_float32():
 
 
 def test_no_table_is_kept_between_calls():
-    """R-10: the same length at two offsets, in either order, and another base in between."""
+    """The same length at two offsets, in either order, and another base in between."""
     x = features(4, 8)
     first = turn("rope", x, np.arange(4))
     later = turn("rope", x, np.arange(4) + 9)
@@ -77,7 +77,7 @@ def test_no_table_is_kept_between_calls():
 
 @pytest.mark.parametrize("base", [0, -1, 1, 1.0])
 def test_a_base_without_frequencies_is_refused(base):
-    """R-32: a base of 0 gave NaN in somebody's BERT."""
+    """A base of 0 gave NaN in somebody's BERT."""
     with pytest.raises(ValueError, match=rf"base of 'rope' is {float(base)}.*such as 10000"):
         posenc.parse(f"rope(base={base})")
 

@@ -60,7 +60,7 @@ def test_mixed_frequencies_start_as_lengths_in_two_directions_at_right_angles_dr
 
 @pytest.mark.parametrize("text", ["rope_2d", "rope_2d(layout='half')", "mrope"])
 def test_far_places_are_as_exact_as_near_ones(text):
-    """R-1: no angle is rounded with its position."""
+    """No angle is rounded with its position."""
     near = np.stack([np.arange(5), np.arange(5)[::-1], np.arange(5) * 2][: posenc.parse(text).axes], -1)
     np.testing.assert_allclose(scores(text, near + 2**20), scores(text, near), atol=5e-6)
 
@@ -74,7 +74,6 @@ def test_a_head_that_cannot_be_halved_into_pairs_is_refused(head, near):
 @pytest.mark.parametrize("name", ["rope_2d", "mrope"])
 @pytest.mark.parametrize("base", [0.0, -1.0, 1.0])
 def test_a_base_without_frequencies_is_refused(name, base):
-    """R-32."""
     with pytest.raises(ValueError, match=rf"base of '{name}' is {base}"):
         posenc.parse(f"{name}(base={base})")
 

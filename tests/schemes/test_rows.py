@@ -55,7 +55,7 @@ def embedded(text, seed=1):
 
 
 def test_what_is_added_is_divided_as_the_products_are_or_not_at_all():
-    """Trap 15: the authors' code divides position logits by the root of the width too, the paper's listing does not."""
+    """The authors' code divides position logits by the root of the width too, the paper's listing does not."""
     q, k, v, _ = tokens(6)
     scheme, params = embedded("cope")
     plain, params["layer"]["embedding"] = params["layer"]["embedding"], params["layer"]["embedding"] * 2
@@ -67,7 +67,7 @@ def test_what_is_added_is_divided_as_the_products_are_or_not_at_all():
 
 
 def test_the_listing_makes_gates_of_what_other_schemes_added_and_the_code_does_not():
-    """Trap 15: alone the two are one scheme, in a sum they are not."""
+    """Alone the two are one scheme, in a sum they are not."""
     q, k, v, _ = tokens(6)
     alone = [attend(*embedded(f"cope(gates={g!r})"), q, k, v) for g in ("keys", "scores")]
     np.testing.assert_array_equal(*alone)

@@ -53,7 +53,7 @@ def test_padding_adds_nothing_to_the_length_and_ends_no_document():
 
 @pytest.mark.parametrize("rule", ["ntk", "linear", "by_parts", "yarn"])
 def test_up_to_the_original_length_it_is_rope_to_the_bit(rule):
-    """Whatever was run before: R-4 and R-9, of which the second was wrong at the very border."""
+    """Whatever was run before: published code was wrong at the very border."""
     scheme, rope = made(f"dynamic_ntk(rule='{rule}', original=32)"), made("rope")
     seen = {}
     for length in (20, 64, 32, 31, 40, 32) if rule == "ntk" else (33, 32):
@@ -65,7 +65,7 @@ def test_up_to_the_original_length_it_is_rope_to_the_bit(rule):
 
 @pytest.mark.parametrize("text", [*BOTH, "ssmax + dynamic_ntk(rule='yarn', original=4)"])
 def test_a_cache_turns_all_keys_anew(text):
-    """R-3 and R-8: keys turned while the text was short have other frequencies than those to come, and a prompt in
+    """Keys turned while the text was short have other frequencies than those to come, and a prompt in
     chunks would hold two rotations. Each step is the end of the text so far, before, at and after the border."""
     scheme, (q, k, v) = made(text), tokens(12)
     params = posenc.init(scheme, jax.random.key(0), DIMS)
@@ -116,7 +116,7 @@ def test_short_factors_hold_up_to_and_including_the_original_length(length):
 
 
 def test_long_factors_hold_for_every_token_of_a_longer_text():
-    """R-8: one set for each text, never two in one."""
+    """One set for each text, never two in one."""
     rates, size = spectrum(made(PHI), 8, 33)
     np.testing.assert_allclose(rates, frequencies(8, 10000.0) / LONG, rtol=1e-12)
     np.testing.assert_allclose(size, np.sqrt(1 + np.log(4) / np.log(32)), rtol=1e-12)

@@ -34,7 +34,7 @@ def rates(text, head=16):
 
 @pytest.mark.parametrize("name", STATIC[:-1])
 def test_a_factor_of_1_is_rope(name):
-    """R-6: somebody's positions were doubled where no scaling was asked for."""
+    """Somebody's positions were doubled where no scaling was asked for."""
     x, position = features(6, 16), np.array([0, 1, 5, 63, 64, 500])
     plain = turn(made(f"rope(base={BASE})"), x, position)
     np.testing.assert_allclose(turn(made(f"{name}(factor=1.0, base={BASE})"), x, position), plain, atol=1e-6)
@@ -64,7 +64,7 @@ def scores(text, q, k, position):
 
 
 def test_yarn_sharpens_every_score_by_the_square_of_its_factor_once():
-    """R-7: left out, squared again, or an explicit one ignored; one key alone would hide it in a softmax."""
+    """Left out, squared again, or an explicit one ignored; one key alone would hide it in a softmax."""
     q, k, position = features(5, 16), features(5, 16, seed=1), np.array([1, 4, 9, 60, 300])
     flat = scores("yarn(attention_factor=1.0)", q, k, position)
     for text, m in [

@@ -47,7 +47,7 @@ def test_the_vectors_are_shared_by_layers(text):
 @pytest.mark.parametrize(("text", "rows"), CASES)
 @pytest.mark.parametrize("beyond", [0, 5, 10**6])
 def test_a_position_without_a_row_is_refused_with_both_numbers(text, rows, beyond):
-    """R-29: JAX would repeat the last row."""
+    """JAX would repeat the last row."""
     with pytest.raises(ValueError, match=rf"Position {rows + beyond} has no row .* {rows} rows serve 0 to {rows - 1}"):
         embed(text, np.array([0, rows + beyond]))
     with pytest.raises(ValueError, match="Position -1 has no row"):

@@ -76,7 +76,6 @@ def test_wider_queries_keep_the_scale_of_the_head_and_nobody_turns_them_after():
 
 @pytest.mark.parametrize("name", ["vo_rope", "pope", "fope", "complex_order", "grape_m"])
 def test_a_base_without_frequencies_is_refused(name):
-    """R-32."""
     for base in (0.0, -1.0, 1.0):
         with pytest.raises(ValueError, match=rf"base of '{name}' is {base}"):
             posenc.parse(f"{name}(base={base})")

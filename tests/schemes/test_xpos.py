@@ -16,7 +16,7 @@ def features(*shape, seed=0):
 
 
 def test_a_key_keeps_its_value_when_the_sequence_grows():
-    """R-11: with a centre in the middle, every cached key is wrong one token later."""
+    """With a centre in the middle, every cached key is wrong one token later."""
     k = jnp.asarray(features(9, 8))
     short, long = X.key({}, k[:4], jnp.arange(4))[0], X.key({}, k, jnp.arange(9))[0]
     np.testing.assert_array_equal(long[:4], short)
