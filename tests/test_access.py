@@ -64,14 +64,14 @@ def test_a_model_built_from_a_pattern_embeds_once_and_binding_changes_no_answer(
 @pytest.mark.parametrize("n", [-1, 1.0, True, None, "0"])
 def test_numbers_that_count_no_layer_are_refused(n):
     for text in ("[rope, nope]", "rope"):
-        with pytest.raises(ValueError, match="layers are counted from 0, so it is a whole number of at least 0"):
+        with pytest.raises(ValueError, match="layers"):
             posenc.layer(posenc.parse(text), n)
 
 
 @pytest.mark.parametrize("thing", ["rope", None, [posenc.parse("rope")]])
 def test_anything_but_a_scheme_is_refused(thing):
     for ask in (lambda s: posenc.layer(s, 0), posenc.input_scheme, posenc.acts_on_input):
-        with pytest.raises(TypeError, match="A scheme was expected, such as posenc.parse"):
+        with pytest.raises(TypeError, match="posenc.parse"):
             ask(thing)
 
 

@@ -114,18 +114,18 @@ def test_what_layers_share_comes_with_each_call_or_is_refused():
             act()
     with pytest.raises(ValueError, match="'table' is among the layer's own parameters and the shared ones"):
         whole(tokens(), tied=tied)
-    with pytest.raises(TypeError, match="part them with posenc.split"):
+    with pytest.raises(TypeError, match="posenc.split"):
         alone(tokens(), tied=5)
 
 
 def test_what_was_passed_is_checked_before_it_is_traced():
     _, layer, *_ = made("rope", "nnx", dims())
     _, cache = layer(tokens()[:, :7], cache=layer.empty(batch=B, capacity=L))
-    with pytest.raises(ValueError, match="The cache holds 7 of 12 slots and 12 more"):
+    with pytest.raises(ValueError, match="7 of 12 .*12"):
         layer(tokens(), cache=cache)
-    with pytest.raises(ValueError, match="names a document again"):
+    with pytest.raises(ValueError, match="document"):
         layer(tokens(), segments=jnp.array([1, 2, 1] * 4))
-    with pytest.raises(TypeError, match="x is float64"):
+    with pytest.raises(TypeError, match="float64"):
         layer(np.zeros((B, L, WIDTH)))
     for kind in ("nnx", "linen"):
         _, far, *_ = made("xpos", kind, dims())
@@ -138,22 +138,22 @@ def test_inputs_of_a_wrong_shape_or_type_are_refused(kind):
     _, layer, *_ = made("rope", kind, dims())
     x = tokens()
     for wrong in (x[..., :8], x[0, 0], x.astype(jnp.int32)):
-        with pytest.raises(ValueError, match=r"it is floating numbers, \[..., length, 16\]"):
+        with pytest.raises(ValueError, match=r"\[..., length, 16\]"):
             layer(wrong)
-    with pytest.raises(TypeError, match="x is None"):
+    with pytest.raises(TypeError, match="x is"):
         layer(None)
 
 
 def test_layers_of_what_is_no_source_of_numbers_and_no_sizes_are_refused():
     rope = posenc.parse("rope")
-    with pytest.raises(TypeError, match="rngs is of type PRNGKeyArray; give nnx.Rngs"):
+    with pytest.raises(TypeError, match="rngs.*nnx.Rngs"):
         posenc.nnx.Attention(rope, dims(), rngs=jax.random.key(0))
-    with pytest.raises(TypeError, match="dims is of type dict"):
+    with pytest.raises(TypeError, match="dims"):
         posenc.nnx.Attention(rope, {}, rngs=nnx.Rngs(0))
-    with pytest.raises(TypeError, match="dims is of type dict"):
+    with pytest.raises(TypeError, match="dims"):
         posenc.linen.Attention(rope, {})
     for variables in ({}, {"params": {}}, None):
-        with pytest.raises(ValueError, match="hold no params/position"):
+        with pytest.raises(ValueError, match="params/position"):
             posenc.linen.Attention(rope, dims()).empty(variables, batch=1, capacity=2)
 
 
@@ -239,9 +239,9 @@ def test_a_text_is_read_and_bound_where_a_scheme_is_taken(kind):
     assert by_text.scheme.parts[0].bidirectional
     np.testing.assert_array_equal(mixed(by_text), mixed(by_scheme))
     assert layer(posenc.parse("t5")).scheme == layer("t5").scheme
-    with pytest.raises(ValueError, match="No scheme is called 'roep'. Did you mean 'rope'"):
+    with pytest.raises(ValueError, match="'roep'.*'rope'"):
         layer("roep")
-    with pytest.raises(TypeError, match="a pattern of layers"):
+    with pytest.raises(TypeError, match="pattern"):
         mixed(layer("[rope, nope]"))
 
 

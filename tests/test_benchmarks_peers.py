@@ -190,11 +190,11 @@ def test_t5_is_compared_with_its_learned_table():
 
 def test_candidates_that_differ_where_they_should_agree_are_not_compared():
     rows = {"posenc alibi": row("a", (1.0,)), "x-transformers alibi": row("b", (1.0,), probe=(1.0, 2.1))}
-    with pytest.raises(RuntimeError, match="x-transformers alibi and posenc alibi should compute the same"):
+    with pytest.raises(RuntimeError, match="x-transformers alibi"):
         against.agree(rows)
     against.agree(rows | {"x-transformers alibi": row("b", (1.0,), probe=(1.0, 2.0001))})
     against.agree({"posenc rope": row("a", (1.0,)), "jax.nn, no positions": row("b", (1.0,), probe=(5.0, 5.0))})
-    with pytest.raises(RuntimeError, match="equally many numbers"):
+    with pytest.raises(RuntimeError, match="equally many"):
         step.agree({step.OURS: row("a", (1.0,)), step.PLAIN: row("b", (1.0,), probe=(7.0,))})
 
 

@@ -127,7 +127,7 @@ def test_what_is_told_is_a_number_for_each_token_of_these_sequences(text):
 @pytest.mark.parametrize("text", ["given('digit', shift=3)", "axes('digit', 'digit', shift=3)", "segments"])
 def test_what_is_shifted_or_counted_is_whole(text):
     told = np.array([0.0, 1.0, 0.5], np.float32)
-    with pytest.raises(TypeError, match="is float32; it holds whole numbers here"):
+    with pytest.raises(TypeError, match="float32"):
         coordinates(text)(KEY, given(3, digit=told, separator=told), True)
     np.testing.assert_array_equal(coordinates("given('digit')")(KEY, given(3, digit=told), True), told)
 
@@ -135,7 +135,7 @@ def test_what_is_shifted_or_counted_is_whole(text):
 def test_a_skip_is_the_index_in_evaluation_beyond_its_target_too_and_refuses_to_train_there():
     scheme = posenc.parse("rope @ skip(8)")
     np.testing.assert_array_equal(posenc.place(scheme, KEY, given(16), train=False), np.arange(16))
-    with pytest.raises(ValueError, match="16 tokens are more than skip's target, 8; raise it"):
+    with pytest.raises(ValueError, match="16 tokens.* 8"):
         posenc.place(scheme, KEY, given(16), train=True)
 
 
@@ -149,7 +149,7 @@ def test_axes_are_stacked_and_shifted_one_by_one():
     assert (drawn[:, 1, 0] != drawn[:, 1, 1]).any()
     three = coordinates("axes('row', 'col', 'digit')")(KEY, given(3, row=row, col=column, digit=row), False)
     assert three.shape == (3, 3)
-    with pytest.raises(ValueError, match="no coordinates called 'col'; it offers 'row'"):
+    with pytest.raises(ValueError, match="'col'.*'row'"):
         coordinates("axes")(KEY, given(3, row=row), True)
 
 

@@ -176,17 +176,17 @@ def test_drawn_distances_serve_neither_a_cache_nor_two_sequences():
     q, k, v = (a.astype(np.float32) for a in tokens(1, 3, 2, 4))
     cache = posenc.Cache.empty(alibi, NONE, dims, batch=1, capacity=6, dtype=jnp.float32)
     for queries, more in ((3, {"cache": cache}), (2, {"key_positions": draw(DRAWN, 3)}), (3, {"query_start": 0})):
-        with pytest.raises(ValueError, match="serve one whole sequence"):
+        with pytest.raises(ValueError, match="sequence"):
             posenc.attend(alibi, NONE, q[:, :queries], k, v, positions=draw(DRAWN, queries), **more)
 
 
 @pytest.mark.parametrize("setting", ["both_sides=True", "version='as_released'"])
 def test_what_is_said_of_distances_is_refused_of_positions(setting):
-    with pytest.raises(ValueError, match="is a setting of distances; write over='distances'"):
+    with pytest.raises(ValueError, match="over='distances'"):
         posenc.parse(f"alibi @ random_sorted({setting})")
 
 
 def test_of_the_wrong_length_they_are_refused():
     q, k, v = (a.astype(np.float32) for a in tokens(6, 2, 4))
-    with pytest.raises(ValueError, match=r"positions has the shape \(5,\); it is \(6,\)"):
+    with pytest.raises(ValueError, match=r"\(5,\).*\(6,\)"):
         posenc.attend(posenc.parse("alibi"), NONE, q, k, v, positions=draw(DRAWN, 5))

@@ -70,16 +70,16 @@ def test_a_scheme_that_learns_is_not_taken_without(params):
         lambda: posenc.attend(t5 + posenc.parse("rope"), params and (params, {}), Q, K, V),
         lambda: posenc.Cache.empty(t5, params, DIMS, **about),
     ):
-        with pytest.raises(ValueError, match="The parameters lack 'table' of 't5'; make them with posenc.init"):
+        with pytest.raises(ValueError, match="'table'.*'t5'.*posenc.init"):
             act()
-    with pytest.raises(ValueError, match="The parameters lack 'table' of 'learned'"):
+    with pytest.raises(ValueError, match="'table'.*'learned'"):
         posenc.embed(learned, params, X)
 
 
 @pytest.mark.parametrize("params", [(), ({},), ({}, {}, {}), {"layers": {}}, [], 3, {"layer": 1, "heads": {}}])
 def test_what_is_of_another_form_is_refused_still(params):
     for text in ("rope", "rope + alibi"):
-        with pytest.raises(TypeError, match="The parameters are not those of this scheme; make them with posenc.init"):
+        with pytest.raises(TypeError, match="posenc.init"):
             posenc.attend(made(text)[0], params, Q, K, V)
 
 
@@ -100,5 +100,5 @@ def test_modules_whose_empty_positions_were_dropped_run_and_decode():
         assert ours.empty(batch=2, capacity=L).k.shape[0] == 2
     layer = posenc.linen.Attention(made("t5")[0], DIMS)
     weights = layer.init(jax.random.key(3), X)["params"]["weights"]
-    with pytest.raises(ValueError, match="The parameters lack 'table' of 't5'"):
+    with pytest.raises(ValueError, match="'table'.*'t5'"):
         layer.apply({"params": {"weights": weights}}, X)

@@ -141,12 +141,12 @@ def test_what_the_hook_of_flax_cannot_pass_on_is_refused():
             make(posenc.parse(text))
     with pytest.raises(ValueError, match="'t5' has parameters; make them with posenc.init"):
         in_nnx(make(ready("t5")[0]))
-    with pytest.raises(ValueError, match="is_causal contradicts mask='full'"):
+    with pytest.raises(ValueError, match="mask='full'"):
         make(rope, mask="full")(*[X.reshape(B, L, H, D)] * 3, is_causal=True)
     for name in ("bias", "precision", "module", "qk_attn_weights_einsum"):
-        with pytest.raises(ValueError, match=f"cannot heed {name}, which the layer passes on"):
+        with pytest.raises(ValueError, match=name):
             make(rope)(*[X.reshape(B, L, H, D)] * 3, **{name: 1})
-    with pytest.raises(ValueError, match="give the layer broadcast_dropout=False"):
+    with pytest.raises(ValueError, match="broadcast_dropout=False"):
         make(rope)(*[X.reshape(B, L, H, D)] * 3, dropout_rate=0.5, deterministic=False)
 
 
@@ -191,9 +191,9 @@ def test_input_positions_of_the_layer_are_the_positions_of_its_call(text):
     q, positions = X.reshape(B, L, H, D), 3 + 2 * np.arange(L)
     ours = posenc.linen.attention_fn(scheme, params)(q, q, q, input_positions=positions)
     np.testing.assert_array_equal(ours, posenc.attend(scheme, params, q, q, q, positions=positions))
-    with pytest.raises(ValueError, match="input_positions, and attention_fn has positions; give one of them"):
+    with pytest.raises(ValueError, match="input_positions.*positions"):
         posenc.linen.attention_fn(scheme, params, positions=positions)(q, q, q, input_positions=positions)
-    with pytest.raises(ValueError, match="cannot heed something_new"):
+    with pytest.raises(ValueError, match="something_new"):
         posenc.linen.attention_fn(scheme, params)(q, q, q, something_new=positions)
 
 
@@ -202,7 +202,7 @@ def test_flax_s_cache_is_refused_since_it_does_not_say_where_a_query_stands():
         H, H * D, decode=True, attention_fn=posenc.nnx.attention_fn(posenc.parse("rope")), rngs=nnx.Rngs(0)
     )
     layer.init_cache(X.shape)
-    with pytest.raises(ValueError, match="cannot know where these queries stand among the keys; decode with an"):
+    with pytest.raises(ValueError, match="decode"):
         layer(X[:, :1])
 
 
@@ -244,24 +244,24 @@ def test_a_hook_takes_a_text_whose_settings_need_no_sizes():
             *(jax.tree.leaves(hook(s)(q, q, q)) for s in (text, posenc.parse(text))), strict=True
         ):
             np.testing.assert_array_equal(by_text, by_scheme)
-        with pytest.raises(ValueError, match="Did you mean 'rope'"):
+        with pytest.raises(ValueError, match="'rope'"):
             hook("roep")
         with pytest.raises(ValueError, match="'log_n' leaves trained open; call posenc.bind"):
             hook("log_n")
 
 
 def test_masks_that_process_heads_does_not_see_are_refused():
-    with pytest.raises(ValueError, match=r"window\(2\) narrows a mask, which is Equinox's here"):
+    with pytest.raises(ValueError, match=r"window\(2\).*Equinox"):
         posenc.equinox.process_heads(posenc.parse("rope + window(2)"))
     with pytest.raises(ValueError, match="'xpos' is causal only: .*; give Equinox a causal mask"):
         posenc.equinox.process_heads(ready("xpos")[0])
-    with pytest.raises(ValueError, match="mask is None, .* write mask='full'"):
+    with pytest.raises(ValueError, match="mask='full'"):
         posenc.equinox.process_heads(posenc.parse("rope"), mask=None)
 
 
 def test_heads_that_a_scheme_cannot_serve_are_refused():
     rope = posenc.equinox.process_heads(posenc.parse("rope"))
-    with pytest.raises(ValueError, match="turns pairs of features, and a head has 7"):
+    with pytest.raises(ValueError, match="has 7"):
         rope(*[jnp.zeros((L, H, 7))] * 3)
     with pytest.raises(ValueError, match="serves self-attention"):
         rope(jnp.zeros((L, H, D)), jnp.zeros((L + 1, H, D)), jnp.zeros((L + 1, H, D)))

@@ -179,9 +179,9 @@ def test_names_are_those_of_schemes_or_of_coordinates():
 
 @pytest.mark.parametrize("thing", [None, 3, b"rope", object(), ["rope"]])
 def test_what_is_no_text_and_no_scheme_is_refused(thing):
-    with pytest.raises(TypeError, match="A text was expected"):
+    with pytest.raises(TypeError, match="text"):
         posenc.parse(thing)
-    with pytest.raises(TypeError, match="A scheme was expected"):
+    with pytest.raises(TypeError, match="scheme"):
         posenc.spec(thing)
 
 
@@ -191,9 +191,9 @@ def test_the_keys_of_a_window_may_be_named():
 
 def test_a_window_has_no_other_window_and_no_list_inside():
     for scheme in ("rope + window(5)", "[rope, nope]"):
-        with pytest.raises(ValueError, match="one window|inside a list"):
+        with pytest.raises(ValueError, match="one window|a list"):
             windowed(posenc.parse(scheme), 5)
-    with pytest.raises(ValueError, match="inside a list"):
+    with pytest.raises(ValueError, match="list"):
         windowed(posenc.parse("learned"), 5) + posenc.parse("[rope, nope]")
 
 
@@ -212,11 +212,11 @@ def test_the_normal_form_of_a_sum_has_plain_schemes_their_coordinates_and_a_wind
         normal_form(rope) == Composed(rope) and parts(rope) == (rope,) and posenc.parse("rope + alibi") == rope + alibi
     )
     for wrong in (lambda: Chain((rope, Chain((alibi, nope)))), lambda: Chain((rope, shifted)), lambda: Chain((rope,))):
-        with pytest.raises(ValueError, match="at least two parts, each a plain scheme"):
+        with pytest.raises(ValueError, match="two parts"):
             wrong()
-    with pytest.raises(ValueError, match="does not fit a sum of 2 schemes"):
+    with pytest.raises(ValueError, match="2 schemes"):
         Composed(rope + alibi, (Draw(offset),))
-    with pytest.raises(TypeError, match="A scheme was expected"):
+    with pytest.raises(TypeError, match="scheme"):
         Composed(shifted)
 
 
@@ -259,7 +259,7 @@ def test_sizes_are_whole_numbers_of_any_library_but_no_truth_values():
     dims = posenc.Dims(np.int64(8), np.int32(2), 4, 8, key_heads=np.uint8(1))
     assert dims == posenc.Dims(8, 2, 4, 8, key_heads=1) and type(dims.width) is type(dims.key_heads) is int
     for wrong in (True, np.True_, 8.0, "8"):
-        with pytest.raises(ValueError, match="takes a whole number, not"):
+        with pytest.raises(ValueError, match="whole number"):
             posenc.Dims(wrong, 2, 4, 8)
 
 

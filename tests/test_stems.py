@@ -124,11 +124,11 @@ def test_two_models_that_differ_in_the_stem_are_never_averaged_as_one():
 def test_what_is_no_stem_is_refused(text, why):
     with pytest.raises(ValueError, match=why):
         resolve(Run(stem=text))
-    with pytest.raises(ValueError, match="cannot be read"):
+    with pytest.raises(ValueError, match="conv"):
         Run(stem="conv(")
 
 
 def test_a_stem_is_final():
-    with pytest.raises(TypeError, match="Wider extends Conv, but stems are final"):
+    with pytest.raises(TypeError, match="Wider.*Conv"):
         type("Wider", (stems.Conv,), {}, name="wider")
     assert "wider" not in stems.STEMS.names()

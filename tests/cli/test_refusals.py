@@ -169,7 +169,7 @@ def test_an_output_path_that_is_a_file_is_refused_before_training(posenc, tmp_pa
 
 
 def test_debug_shows_where_an_error_arose(posenc):
-    with pytest.raises(ValueError, match="No scheme is called 'ropee'"):
+    with pytest.raises(ValueError, match="'ropee'"):
         posenc("describe", "ropee", "--debug")
 
 

@@ -117,9 +117,9 @@ def test_a_report_is_a_value_that_prints_as_a_table():
 
 
 def test_what_is_no_property_is_refused():
-    with pytest.raises(ValueError, match="No property is called G99; choose from .*G18.*the_future_is_unseen"):
+    with pytest.raises(ValueError, match="G99.*G18.*the_future_is_unseen"):
         posenc.check(posenc.parse("rope"), only="G99")
-    with pytest.raises(TypeError, match="a pattern of layers"):
+    with pytest.raises(TypeError, match="pattern"):
         posenc.check(posenc.parse("[rope, nope]"))
 
 

@@ -110,9 +110,9 @@ def test_what_a_scheme_may_not_be_is_refused_by_the_class_statement():
 
     with pytest.raises(TypeError, match="final"):
         type("Louder", (ALiBi,), {"__annotations__": {}}, name="louder")
-    with pytest.raises(TypeError, match="must declare what they read"):
+    with pytest.raises(TypeError, match="read"):
         type("Silent", (Scheme,), {"score": lambda self, p, s, tile: s}, name="silent")
-    with pytest.raises(TypeError, match="reads one of"):
+    with pytest.raises(TypeError, match="everything|reads"):
         type("Odd", (Scheme,), {"reads": "everything"}, name="odd")
     with pytest.raises(ValueError, match="taken by"):
         type("Other", (Scheme,), {}, name="alibi")

@@ -17,7 +17,7 @@ def qkv(length, seed=0):
 
 @pytest.mark.parametrize("kind", NARROW)
 def test_a_cache_is_not_made_with_a_type_that_cannot_hold_its_index(kind):
-    with pytest.raises(TypeError, match=f"positions is .*{kind}.*; it is jnp.int32 or a floating type of 32 bits"):
+    with pytest.raises(TypeError, match=kind):
         posenc.Cache.empty(posenc.parse("alibi"), None, DIMS, batch=1, capacity=9, positions=jnp.dtype(kind))
 
 
@@ -25,7 +25,7 @@ def test_a_cache_is_not_made_with_a_type_that_cannot_hold_its_index(kind):
 def test_a_cache_of_real_positions_is_refused_by_a_scheme_of_whole_ones(text):
     scheme = posenc.bind(text, DIMS)
     params = posenc.init(scheme, jax.random.key(0), DIMS)
-    with pytest.raises(TypeError, match="takes whole positions|must be integers"):
+    with pytest.raises(TypeError, match="whole|integers"):
         posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=9, positions=jnp.float32)
 
 
@@ -70,7 +70,7 @@ def test_positions_of_16_bit_floats_are_refused_wherever_they_are_handed_over(ki
         lambda: posenc.embed(posenc.parse("sinusoidal"), None, jnp.ones((9, 16)), positions=positions),
         lambda: posenc.place(posenc.parse("rope @ offset(3)"), jax.random.key(0), {"index": positions, "length": 9}),
     ):
-        with pytest.raises(TypeError, match=f"{kind}, which holds every whole number only up to"):
+        with pytest.raises(TypeError, match=kind):
             call()
 
 
@@ -98,7 +98,7 @@ def test_64_bit_positions_are_exact_or_refused(text, kind):
         run = lambda p: posenc.attend(scheme, None, q, k, v, positions=p)  # noqa: E731
         at, expected = (np.asarray(run(p.astype(np.int64)), np.float32) for p in (far, near))
         np.testing.assert_allclose(at, expected, atol=2e-2 if kind == "bfloat16" else 2e-5)
-        with pytest.raises(ValueError, match="positions holds 2147483651; .*between -2147483648 and 2147483648"):
+        with pytest.raises(ValueError, match="2147483651"):
             run(np.arange(4) + 2**31)
         assert np.isnan(jax.jit(run)(np.arange(4) + 2**31)).all()
 

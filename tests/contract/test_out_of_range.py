@@ -85,7 +85,7 @@ def test_one_sequence_of_a_batch_is_nan_and_the_others_are_not():
 )
 def test_documents_that_eager_attention_refuses_are_nan_inside_jit(segments, kernel):
     segments, (q, k, v) = np.array(segments), qkv(9, 9)
-    with pytest.raises(ValueError, match="again after another|segments holds -1"):
+    with pytest.raises(ValueError, match="after another|-1"):
         attend(NOPE, NONE, q, k, v, segments=segments)
     assert np.isnan(traced(NOPE, NONE, segments=segments) if kernel == "dense" else jax.jit(
         lambda s: attend(NOPE, NONE, q, k, v, segments=s, kernel=kernel))(segments)).all()  # fmt: skip

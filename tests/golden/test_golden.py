@@ -120,7 +120,7 @@ def test_nan_is_no_agreement():
 def test_an_array_that_nobody_looked_at_is_noticed():
     case = load(HERE / "alibi.npz")[0]
     more = case._replace(arrays=Arrays({**case.arrays, "other": np.zeros(1)}))
-    with pytest.raises(AssertionError, match="nobody looked at other"):
+    with pytest.raises(AssertionError, match="other"):
         agree(more)
 
 

@@ -22,7 +22,7 @@ class Config:
 def test_a_config_object_is_read_as_its_dict():
     assert from_hf(Config(**LLAMA, rope_theta=500.0)) == from_hf(LLAMA | {"rope_theta": 500.0})
     for other in ("config.json", [LLAMA], dataclasses.make_dataclass("Other", ["rope_theta"])(1e4)):
-        with pytest.raises(TypeError, match="give the dict that config.json holds, or a config object of transformers"):
+        with pytest.raises(TypeError, match="config.json"):
             from_hf(other)
 
 

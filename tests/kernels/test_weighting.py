@@ -142,9 +142,9 @@ def decoded(q, k, v, about, segments=None, ring=False, size=4, wrap=lambda f: f)
 
 def test_a_prefix_that_is_not_whole_in_its_cache_is_refused_and_inside_jit_gives_nan():
     q, k, v = arrays(np.float32)
-    with pytest.raises(ValueError, match="A prefix of 6 tokens sees itself whole, and 4 are in this cache; pass"):
+    with pytest.raises(ValueError, match="6 tokens.* 4 "):
         decoded(q, k, v, {"mask": posenc.Prefix(6)})
-    with pytest.raises(ValueError, match="A ring forgets the tokens that a prefix keeps in sight"):
+    with pytest.raises(ValueError, match="ring"):
         decoded(q, k, v, {"mask": posenc.Prefix(2)}, ring=True)
     call = jax.jit(lambda q, k, v, length: decoded(q, k, v, {"mask": posenc.Prefix(length)}))
     for length, unknown in ((4, 0), (6, 4), (9, 8)):
@@ -192,7 +192,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(about, why):
 
 def test_an_array_for_the_mask_holds_the_window_too():
     scheme, q, k, v = posenc.parse("rope + window(3)"), *arrays(np.float32)
-    with pytest.raises(ValueError, match=r"window\(3\) lies before a token or around it, .*mask=\('causal', array\)"):
+    with pytest.raises(ValueError, match=r"window\(3\).*'causal'"):
         posenc.attend(scheme, {}, q, k, v, mask=np.tri(L, dtype=bool))
     seen = np.arange(L) % 4 > 0
     for named, width in (("causal", 3), ("full", 3), (posenc.Window(5, 0), 3)):
@@ -204,9 +204,9 @@ def test_an_array_for_the_mask_holds_the_window_too():
 
 
 def test_a_window_has_at_most_as_many_first_tokens_as_it_sees():
-    with pytest.raises(ValueError, match="A window of 4 tokens was given 5 sinks; give at most as many as it sees."):
+    with pytest.raises(ValueError, match="4 tokens.*5 sinks"):
         posenc.Window(3, 0, sinks=5)
-    with pytest.raises(ValueError, match="A window of 4 tokens was given 5 sinks"):
+    with pytest.raises(ValueError, match="4 tokens.*5 sinks"):
         posenc.parse("rope + window(4, sinks=5)")
     scheme = posenc.parse("rope + window(4, sinks=2)")
     assert posenc.spec(scheme) == "rope + window(4, sinks=2)"

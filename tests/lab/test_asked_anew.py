@@ -159,7 +159,7 @@ def test_what_cannot_be_asked_is_refused_before_any_model_is(folder, how, says, 
 
 @pytest.mark.nightly
 def test_examples_are_grouped_by_what_they_tell_alone(folder):
-    with pytest.raises(ValueError, match="cannot be grouped by 'depth'; take size, digits_a, digits_b"):
+    with pytest.raises(ValueError, match="'depth'.*digits_a"):
         groups(load(folder), ["depth"])
 
 

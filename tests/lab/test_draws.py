@@ -142,7 +142,7 @@ def test_a_segment_trains_on_them_too():
 
 @pytest.mark.parametrize("dataset", [0, -64, 1, 100_000, 64 * 2**25])
 def test_a_set_that_fills_no_batches_is_refused(dataset):
-    with pytest.raises(ValueError, match=f"^dataset is {dataset}; it is a multiple of the batch, 64, such as ") as told:
+    with pytest.raises(ValueError, match=f"dataset is {dataset}.* 64") as told:
         Run(batch=64, dataset=dataset)
     near = int(str(told.value).rstrip(".").split()[-1])
     assert Run(batch=64, dataset=near).dataset == near
@@ -167,7 +167,7 @@ def test_evaluation_is_as_training_was_only_where_a_run_asks_for_it():
 def test_shifts_that_no_table_holds_where_evaluation_draws_them_are_refused():
     run = {**COPY, "scheme": "learned @ given('coupled', shift=20)", "width": 16, "heads": 2, "longest": 16}
     rehearsed(Run(**run), Plan(sizes=(16,)))
-    with pytest.raises(ValueError, match="no row in the table of 'learned'"):
+    with pytest.raises(ValueError, match="'learned'"):
         rehearsed(Run(**run, evaluation="as_trained"), Plan(sizes=(16,)))
 
 
@@ -185,5 +185,5 @@ def test_all_sizes_may_be_asked_for_in_words_in_toml_and_beside_a_preset():
     assert made.plan.sizes == "all" and (made.runs[0].dataset, made.runs[0].uniform) == (128, "numbers")
     assert from_toml(to_toml(made)) == made
     assert from_words([], ["sizes=all"], preset="ruoss").plan.sizes == "all"
-    with pytest.raises(ValueError, match="sizes takes a whole number, not 'all'"):
+    with pytest.raises(ValueError, match="sizes.*'all'"):
         from_words([], ["sizes=41,all"])

@@ -169,7 +169,7 @@ def test_a_text_that_is_none_is_refused_in_a_sentence(then, says):
 
 
 def test_lengths_that_tables_or_tasks_do_not_have_are_refused_before_training(tmp_path):
-    with pytest.raises(ValueError, match="longest is 12; tables must hold length, which is 16"):
+    with pytest.raises(ValueError, match="12.* 16"):
         dataclasses.replace(RUN, longest=12)
     odd = dataclasses.replace(RUN, task="mqar(symbols=16, pairs=2)", shortest=8, then="0.5 pi, length=17")
     with pytest.raises(ValueError, match="17"):

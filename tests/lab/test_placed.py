@@ -72,7 +72,7 @@ def test_a_sum_that_carries_has_its_row_though_others_do_not_carry():
     run = {"task": "addition(format='abacus', other='same')", "model": "decoder", "length": 4, "buckets": 1}
     plan = Plan(sizes=(4,))
     rehearsed(Run(scheme="abacus(rows=6) @ given('digit')", **run), plan)
-    with pytest.raises(ValueError, match="Position 5 has no row in the table of 'abacus'"):
+    with pytest.raises(ValueError, match="5 .*'abacus'"):
         rehearsed(Run(scheme="abacus(rows=5) @ given('digit')", **run), plan)
 
 
@@ -94,7 +94,7 @@ def test_a_scheme_of_words_is_told_the_tokens():
         rehearsed(Run(scheme="complex_order(words=9)", **run), Plan())
     told = "complex_order(words={}) @ axes('index', 'token')"
     rehearsed(Run(scheme=told.format(9), **run), Plan())
-    with pytest.raises(ValueError, match="Position 8 has no row in the table of 'complex_order', whose 8 rows"):
+    with pytest.raises(ValueError, match="8 .*'complex_order'.* 8 "):
         rehearsed(Run(scheme=told.format(8), **run), Plan())
     rehearsed(Run(scheme="complex_order", **run), Plan())
 

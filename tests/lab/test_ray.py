@@ -58,7 +58,7 @@ def test_what_ray_carries_needs_python_alone_and_names_a_node_without_posenc():
 
 def test_a_group_without_its_gpu_is_refused():
     parcel = {"software": device.software(), "gpus": 1}
-    with pytest.raises(ray.Refused, match="has a GPU for the group, but its jax finds none"):
+    with pytest.raises(ray.Refused, match="GPU"):
         ray.train(parcel, print, print)
 
 

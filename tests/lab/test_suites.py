@@ -55,21 +55,21 @@ def test_a_task_in_two_suites_or_named_beside_one_is_trained_once(given, more):
 
 
 def test_a_task_named_twice_is_refused_beside_a_suite_too():
-    with pytest.raises(ValueError, match="task is given one value twice"):
+    with pytest.raises(ValueError, match="task.* twice"):
         from_words(["task=copy,copy,suite:quick"])
 
 
 @pytest.mark.parametrize("grid", ["scheme=rope,rope(base=10000.0)", "then=0.5 rope,0.5 rope(base=10000.0)"])
 def test_one_run_in_two_spellings_is_refused(grid):
     experiment = from_words([grid, "task=copy"], ["width=16", "heads=2", "depth=1", "length=6", "steps=4"])
-    with pytest.raises(ValueError, match="are one run in two spellings; give one of them"):
+    with pytest.raises(ValueError, match="two spellings"):
         plan.resolved_runs(experiment)
 
 
 def test_a_run_and_a_setting_of_all_may_name_a_suite():
     for made in (from_words([], ["task=suite:state"]), from_words(["scheme=rope"], ["task=suite:state"])):
         assert of(made.runs) == list(tasks.suite("state"))
-    with pytest.raises(ValueError, match="task is given twice"):
+    with pytest.raises(ValueError, match="task.* twice"):
         from_words(["task=copy"], ["task=suite:state"])
 
 
@@ -84,7 +84,7 @@ def test_toml_takes_a_suite_in_each_of_its_parts():
 def test_only_picks_those_of_a_suite_that_there_are():
     made = from_words(["task=copy,even_pairs,parity_check"])
     assert of(made.only(["task=suite:chomsky"]).runs) == ["even_pairs", "parity_check"]
-    with pytest.raises(NothingMatches, match="No run has task=suite:arithmetic"):
+    with pytest.raises(NothingMatches, match="task=suite:arithmetic"):
         made.only(["task=suite:arithmetic"])
 
 
@@ -99,7 +99,7 @@ def test_only_picks_those_of_a_suite_that_there_are():
     ],
 )
 def test_an_unknown_or_empty_suite_is_refused_and_the_known_ones_are_named(ask):
-    with pytest.raises(ValueError, match=r"^No suite is called '(probe)?'\.") as told:
+    with pytest.raises(ValueError, match=r"'(probe)?'") as told:
         ask()
     assert all(name in str(told.value) for name in SUITES)
 
@@ -107,7 +107,7 @@ def test_an_unknown_or_empty_suite_is_refused_and_the_known_ones_are_named(ask):
 def test_a_suite_in_the_place_of_one_task_is_refused():
     with pytest.raises(ValueError, match="suite:quick"):
         Run(task="suite:quick")
-    with pytest.raises(ValueError, match="is several tasks"):
+    with pytest.raises(ValueError, match="several"):
         from_words(["task=copy"]).changed({"task": "suite:quick"})
 
 

@@ -141,7 +141,7 @@ def test_running_out_of_memory_is_an_outcome_of_its_own(tmp_path, monkeypatch):
 
 def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path):
     bad = Experiment("bad", (BASE, dataclasses.replace(BASE, scheme="learned", longest=4)), PLAN)
-    with pytest.raises(ValueError, match="learned on even_pairs cannot run"):
+    with pytest.raises(ValueError, match="learned.*even_pairs"):
         sweep(bad, tmp_path / "x", watch=Watch())
     assert not (tmp_path / "x").exists()
 

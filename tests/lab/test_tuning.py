@@ -236,9 +236,9 @@ def test_a_tuning_trial_that_fails_holds_its_run_back(tmp_path, monkeypatch):
 
 def test_a_trial_keeps_its_role(tuned_run, tmp_path):
     folder = shutil.copytree(tuned_run[0], tmp_path / "roles")
-    with pytest.raises(ValueError, match="seed 0\\) is planned here to choose a learning rate .tuning., not to be"):
+    with pytest.raises(ValueError, match=r"seed 0\).*tuning"):
         sweep(asked(tuning=(), seeds=(0,)), folder, watch=Watch())
-    with pytest.raises(ValueError, match="is planned here to be reported .seeds., not to choose"):
+    with pytest.raises(ValueError, match="seeds"):
         sweep(asked(tuning=(*TUNING_SEEDS, 2), seeds=(3, 4)), folder, watch=Watch())
 
 

@@ -95,6 +95,6 @@ def test_damaged_seeds_are_named_by_their_line(folder, text, why):
 def test_a_seed_that_would_choose_and_be_reported_is_refused_before_anything_trains(folder, first, second, seed):
     sweeping.plan_experiment(asked(**first), folder)
     before = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
-    with pytest.raises(ValueError, match=f"The seed {seed} of rope on even_pairs is planned here both to choose"):
+    with pytest.raises(ValueError, match=f"seed {seed} .*rope.*even_pairs"):
         sweep(folder, **second)
     assert before == {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}

@@ -211,5 +211,5 @@ def test_what_cannot_be_is_refused_by_name(scheme, cross, says):
 
 
 def test_a_missing_source_is_refused():
-    with pytest.raises(ValueError, match="There is no source to read; take a task that has one"):
+    with pytest.raises(ValueError, match="source"):
         made("nope")(given()._replace(source=None), KEY)

@@ -291,7 +291,7 @@ def test_what_a_model_cannot_do_is_refused_in_one_sentence(run, says):
 
 def test_sizes_that_a_model_does_not_read_need_not_fit():
     assert training.resolve(Run(task="flip_flop", model="gru", scheme="nope", width=10)).run.hidden is None
-    with pytest.raises(ValueError, match="4 heads do not divide a width of 10"):
+    with pytest.raises(ValueError, match="4 heads.* 10"):
         Run(width=10)
 
 
@@ -312,7 +312,7 @@ def test_a_model_is_named_in_one_way_in_identities():
 
 
 def test_a_model_is_final():
-    with pytest.raises(TypeError, match="Wider extends LSTMModel, but models are final"):
+    with pytest.raises(TypeError, match="Wider.*LSTMModel"):
         type("Wider", (kinds.LSTMModel,), {}, name="wider")
     assert "wider" not in kinds.MODELS.names()
 

@@ -101,9 +101,9 @@ class TestCARoPE:
             posenc.parse("carope(base=0.5)")
         with pytest.raises(ValueError, match="'carope' has first=2; it must be 0 or 1"):
             posenc.parse("carope(first=2)")
-        with pytest.raises(ValueError, match="a head has 5"):
+        with pytest.raises(ValueError, match="has 5"):
             posenc.bind(posenc.parse("carope"), posenc.Dims(8, 1, 5, 16))
-        with pytest.raises(ValueError, match="2 features are a single pair; take at least 4, or first=1"):
+        with pytest.raises(ValueError, match="2 features.*first=1"):
             posenc.bind(posenc.parse("carope"), posenc.Dims(8, 1, 2, 16))
         assert posenc.bind(posenc.parse("carope(first=1)"), posenc.Dims(8, 1, 2, 16))
 
@@ -112,11 +112,11 @@ class TestCARoPE:
 def test_what_adds_up_is_refused_where_the_future_is_seen_and_without_features(text):
     scheme, params = start(text)
     q, k, v, x = tokens(4, dims=DIMS)
-    with pytest.raises(ValueError, match="causal only.*its phases add up from a key to a later query"):
+    with pytest.raises(ValueError, match="causal only"):
         posenc.attend(scheme, params, q, k, v, x=x, mask="full")
     with pytest.raises(ValueError, match="pass x"):
         posenc.attend(scheme, params, q, k, v)
-    with pytest.raises(ValueError, match="undefined between two sequences"):
+    with pytest.raises(ValueError, match="two sequences"):
         posenc.attend(scheme, params, q[:2], k, v, x=x[:2], key_x=x)
 
 
@@ -151,5 +151,5 @@ class TestRePo:
             posenc.parse("repo(base=0)")
         with pytest.raises(ValueError, match="'swiglu' or 'linear' or 'shared'"):
             posenc.parse("repo(mode='quadratic')")
-        with pytest.raises(ValueError, match="a head has 7; take an even width, 6 or 8"):
+        with pytest.raises(ValueError, match="has 7"):
             posenc.bind(posenc.parse("repo"), posenc.Dims(8, 1, 7, 16))

@@ -54,12 +54,12 @@ def test_the_column_comes_first_and_the_first_axis_changes_slowest():
 def test_what_has_no_meaning_is_refused():
     with pytest.raises(ValueError, match="'convit' has axes=0; it must be at least 1"):
         posenc.parse("convit(axes=0)")
-    with pytest.raises(ValueError, match="locality=-1.0; it must be above 0"):
+    with pytest.raises(ValueError, match="locality=-1.0"):
         posenc.parse("convit(locality=-1.0)")
-    with pytest.raises(ValueError, match="at most one may replace softmax"):
+    with pytest.raises(ValueError, match="softmax"):
         posenc.parse("convit + convit")
     q = tokens(3)[0]
-    with pytest.raises(ValueError, match="this scheme has 2 axes"):
+    with pytest.raises(ValueError, match="2 axes"):
         posenc.attend(*made("convit"), q, q, q, positions=np.arange(3))
     with pytest.raises(ValueError, match="'convit' is undefined between two sequences"):
         posenc.attend(*made("convit"), q[:2], q, q, mask="full")

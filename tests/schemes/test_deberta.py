@@ -65,7 +65,7 @@ def test_a_reach_of_nothing_and_more_buckets_than_distances_are_refused(settings
 @pytest.mark.parametrize("buckets", [-1, 0, 2, 5, 7])
 def test_logarithmic_buckets_come_in_pairs(buckets):
     with pytest.raises(
-        ValueError, match=f"has buckets={buckets}; they must equal the reach, or be fewer, at least 4 and even"
+        ValueError, match=f"buckets={buckets}"
     ):
         posenc.parse(f"deberta(reach=8, buckets={buckets})")
 

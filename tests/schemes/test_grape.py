@@ -60,18 +60,18 @@ def test_in_a_sum_features_are_of_the_values_that_the_schemes_before_leave():
 
 
 def test_features_of_keys_take_even_heads_and_no_number_of_their_own():
-    with pytest.raises(ValueError, match="has the features of a head, and features=4 was given; leave features out"):
+    with pytest.raises(ValueError, match="features=4"):
         posenc.parse("grape_ap(features=4, source='key')")
     scheme, odd = posenc.parse(AP), posenc.Dims(6, 2, 3, 16)
-    with pytest.raises(ValueError, match="turns pairs of features, and a head has 3; make head even"):
+    with pytest.raises(ValueError, match="has 3"):
         posenc.bind(scheme, odd)
-    with pytest.raises(ValueError, match="a head has 3; make head even"):
+    with pytest.raises(ValueError, match="has 3"):
         posenc.attend(scheme, {"layer": {}, "heads": {}}, *tokens(4, dims=odd)[:3])
 
 
 @pytest.mark.parametrize("features", [0, 3, -2])
 def test_features_that_make_no_pairs_are_refused(features):
-    with pytest.raises(ValueError, match=f"features={features}; it must be even and at least 2"):
+    with pytest.raises(ValueError, match=f"features={features}"):
         posenc.parse(f"grape_ap(features={features})")
 
 

@@ -53,7 +53,7 @@ def test_real_positions_and_a_seen_future_are_refused():
     q, k, v, x = tokens(4)
     with pytest.raises(TypeError, match="'inkling' looks distances up in a table"):
         posenc.attend(scheme, params, q, k, v, x=x, positions=np.arange(4) / 2)
-    with pytest.raises(ValueError, match="causal only.*no profile for keys that come after"):
+    with pytest.raises(ValueError, match="causal only"):
         posenc.attend(scheme, params, q, k, v, x=x, mask="full")
 
 

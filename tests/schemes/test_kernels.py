@@ -134,7 +134,7 @@ def test_fire_for_the_past_alone_is_not_used_where_the_future_is_seen():
     q, k, v, _ = tokens(4)
     scheme, params = made("fire")
     assert "bidirectional" not in posenc.parse("fire").limits
-    with pytest.raises(ValueError, match="its share is of the query's position"):
+    with pytest.raises(ValueError, match="query's"):
         attend(scheme, params, q, k, v, mask="full")
     assert np.isfinite(attend(*made("fire(bidirectional=True)"), q, k, v, mask="full")).all()
 

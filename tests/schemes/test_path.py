@@ -78,7 +78,7 @@ def test_settings_without_a_meaning_are_refused(text, why):
 def test_it_is_refused_where_the_future_is_seen_and_between_two_sequences():
     scheme, params = made("path", DIMS)
     q, k, v, x = tokens(4)
-    with pytest.raises(ValueError, match="causal only.*its path runs from a key to a later query"):
+    with pytest.raises(ValueError, match="causal only"):
         posenc.attend(scheme, params, q, k, v, x=x, mask="full")
-    with pytest.raises(ValueError, match="undefined between two sequences"):
+    with pytest.raises(ValueError, match="two sequences"):
         posenc.attend(scheme, params, q[:2], k, v, x=x[:2], key_x=x)

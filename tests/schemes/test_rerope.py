@@ -41,7 +41,7 @@ def test_without_it_keys_ahead_are_where_rope_says_and_the_future_may_not_be_see
         s, rope = scores_of(f"{text}, bidirectional=False)"), scores_of("rope")
         np.testing.assert_allclose(s[:, ~PAST], rope[:, ~PAST], atol=2e-5)
         q, k, v, _ = tokens(5)
-        with pytest.raises(ValueError, match=r"is causal only: .* use mask='causal'"):
+        with pytest.raises(ValueError, match="mask='causal'"):
             posenc.attend(posenc.parse(f"{text}, bidirectional=False)"), NONE, q, k, v, mask="full")
 
 
@@ -74,7 +74,7 @@ def test_a_temperature_multiplies_near_and_far_and_stands_first(text):
     hot = q * np.maximum(1, np.log(INDEX + 1) / np.log(4))[:, None, None].astype(np.float32)
     alone, own = made(f"{text})")
     np.testing.assert_allclose(attend(both, params, q, k, v), attend(alone, own, hot, k, v), atol=2e-6)
-    with pytest.raises(ValueError, match="stands before what it scales|cannot change them after it"):
+    with pytest.raises(ValueError, match="before|after"):
         posenc.parse(f"{text}) + log_n")
 
 
@@ -93,7 +93,7 @@ def test_what_others_add_is_kept_near_and_far_wherever_they_stand(text):
 
 @pytest.mark.parametrize("text", TWO)
 def test_nobody_changes_queries_or_keys_after_the_second_rotation_was_made_of_them(text):
-    with pytest.raises(ValueError, match="cannot change them after it; write .* last"):
+    with pytest.raises(ValueError, match="last"):
         posenc.parse(f"{text}) + rope")
 
 
@@ -163,9 +163,9 @@ def test_settings_of_tapa_without_a_meaning_are_refused(text, why):
 )
 def test_a_share_that_cuts_a_feature_is_refused_with_one_that_does_not(share, head, near):
     with pytest.raises(
-        ValueError, match=rf"cannot split {head} features of a head at share={share}; take share={near}\."
+        ValueError, match=rf"{head} features.*share={share}.*share={near}"
     ):
         posenc.bind(posenc.parse(f"tapa(share={share})"), posenc.Dims(head, 1, head, 16))
     assert posenc.bind(posenc.parse(f"tapa(share={near})"), posenc.Dims(head, 1, head, 16))
-    with pytest.raises(ValueError, match="take a head of at least 2"):
+    with pytest.raises(ValueError, match="at least"):
         posenc.bind(posenc.parse("tapa"), posenc.Dims(1, 1, 1, 16))

@@ -84,16 +84,16 @@ def test_a_base_without_frequencies_is_refused(base):
 
 @pytest.mark.parametrize("setting", ["fraction=0", "fraction=1.5", "p=0", "p=-0.5", "p=2"])
 def test_a_share_outside_its_range_is_refused(setting):
-    with pytest.raises(ValueError, match="must be above 0 and at most 1"):
+    with pytest.raises(ValueError, match="above 0"):
         posenc.parse(f"rope({setting})")
 
 
 @pytest.mark.parametrize(("head", "near"), [(7, "6 or 8"), (1, "2")])
 def test_an_odd_head_is_refused_with_the_nearest_even_ones(head, near):
-    with pytest.raises(ValueError, match=rf"a head has {head}; take an even width, {near}"):
+    with pytest.raises(ValueError, match=rf"has {head}.* {near}"):
         posenc.bind(posenc.parse("rope"), Dims(8, 1, head, 16))
     q = features(3, 1, head)
-    with pytest.raises(ValueError, match=rf"a head has {head}"):
+    with pytest.raises(ValueError, match=rf"has {head}"):
         posenc.attend(posenc.parse("rope"), {"layer": {}, "heads": {}}, q, q, q)
 
 
@@ -101,7 +101,7 @@ def test_an_odd_head_is_refused_with_the_nearest_even_ones(head, near):
 def test_a_fraction_that_cuts_a_pair_is_refused_with_the_nearest_ones(fraction, near):
     with pytest.raises(
         ValueError,
-        match=rf"turns fraction={fraction} of 8 features, and that must be an even number; take fraction={near}",
+        match=rf"fraction={fraction} .* 8 .*fraction={near}",
     ):
         posenc.bind(posenc.parse(f"rope(fraction={fraction})"), DIMS)
 
@@ -128,7 +128,7 @@ def test_p_counts_the_frequencies_that_a_fraction_leaves():
     ("setting", "head", "least"), [("p=0.2", 8, 0.25), ("p=0.3", 6, 0.333334), ("p=0.4, fraction=0.5", 8, 0.5)]
 )
 def test_a_p_that_keeps_nothing_is_refused_with_the_smallest_that_does(setting, head, least):
-    with pytest.raises(ValueError, match=rf"keeps none of \d frequencies; take at least p={least}\."):
+    with pytest.raises(ValueError, match=rf"p={least}"):
         posenc.bind(posenc.parse(f"rope({setting})"), Dims(8, 1, head, 16))
     smallest = setting.replace(setting.split(",")[0], f"p={least}")
     posenc.bind(posenc.parse(f"rope({smallest})"), Dims(8, 1, head, 16))

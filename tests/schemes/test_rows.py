@@ -94,7 +94,7 @@ def test_a_long_row_neither_overflows_nor_loses_its_gradient():
 
 
 def test_of_two_that_make_weights_one_is_refused():
-    with pytest.raises(ValueError, match="at most one may replace softmax"):
+    with pytest.raises(ValueError, match="softmax"):
         posenc.parse("stick_breaking + stick_breaking(remainder=True)")
 
 
@@ -112,5 +112,5 @@ def test_cope_is_refused_without_positions_and_its_own_gates_without_features():
     with pytest.raises(ValueError, match="'cope' has npos=0; it must be at least 1"):
         posenc.parse("cope(npos=0)")
     q, k, v, _ = tokens(5)
-    with pytest.raises(ValueError, match="reads the features of tokens; pass x"):
+    with pytest.raises(ValueError, match="pass x"):
         posenc.attend(*made("cope(gates='own')"), q, k, v)

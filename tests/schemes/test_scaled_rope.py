@@ -100,7 +100,7 @@ def test_hope_trained_on_fewer_than_7_tokens_turns_nothing():
 @pytest.mark.parametrize("name", ["by_parts", "yarn", "llama3"])
 def test_the_original_length_is_the_one_trained_on_unless_given(name):
     assert made(name).original == 64 and made(f"{name}(original=8)").original == 8
-    with pytest.raises(ValueError, match="leaves original open; call posenc.bind"):
+    with pytest.raises(ValueError, match="original.*posenc.bind"):
         posenc.attend(posenc.parse(name), {"layer": {}, "heads": {}}, *[features(2, 1, 16)] * 3)
 
 
@@ -151,5 +151,5 @@ def test_an_odd_head_is_refused(name):
     with pytest.raises(ValueError, match=rf"'{name}' turns pairs of features, and a head has 7; .* 6 or 8"):
         made(name, Dims(7, 1, 7, 16))
     q = features(3, 1, 7)
-    with pytest.raises(ValueError, match="a head has 7"):
+    with pytest.raises(ValueError, match="has 7"):
         posenc.attend(made(name), {"layer": {}, "heads": {}}, q, q, q)

@@ -16,9 +16,9 @@ def encoded(positions, width=8):
 
 
 def test_one_axis_and_an_odd_width_are_refused():
-    with pytest.raises(ValueError, match="this scheme has 2 axes"):
+    with pytest.raises(ValueError, match="2 axes"):
         encoded(np.zeros(3, np.float32))
-    with pytest.raises(ValueError, match="the width must be even, not 7"):
+    with pytest.raises(ValueError, match="width.* 7"):
         posenc.bind(posenc.parse("sinusoidal_2d"), posenc.Dims(7, 1, 7, 4))
-    with pytest.raises(ValueError, match="the width must be even, not 7"):
+    with pytest.raises(ValueError, match="width.* 7"):
         posenc.embed(posenc.parse("sinusoidal_2d"), {"layer": {}, "heads": {}}, np.zeros((3, 7), np.float32))

@@ -57,7 +57,7 @@ def test_no_distance_uses_the_bucket_that_is_kept_for_the_query_cls():
 
 
 def test_the_relative_bias_is_its_own_for_t5s_scale_is_another():
-    with pytest.raises(ValueError, match="Two schemes multiply q·k differently"):
+    with pytest.raises(ValueError, match="q·k"):
         posenc.bind(posenc.parse("tupe + t5"), DIMS)
     with pytest.raises(ValueError, match="'tupe' gives q and k more features, so 'rope' cannot change them after it"):
         posenc.parse("tupe + rope")
@@ -70,7 +70,7 @@ def test_a_position_without_a_row_is_refused_and_nan_inside_jit(text):
     (scheme, params), rows = made(text), DIMS.trained
     q, k, v, _ = tokens(2)
     for position in (-1, rows):
-        with pytest.raises(ValueError, match=f"Position {position} has no row in the table of 'tupe'"):
+        with pytest.raises(ValueError, match=f"{position} .*'tupe'"):
             posenc.attend(scheme, params, q, k, v, positions=np.array([2, position]))
         assert np.isnan(np.asarray(attend(scheme, params, q, k, v, positions=np.array([2, position])))[1]).all()
     assert np.isfinite(np.asarray(attend(scheme, params, q, k, v, positions=np.array([2, rows - 1])))).all()

@@ -27,7 +27,7 @@ def test_queries_and_keys_are_left_to_others_where_told_so():
     scheme = posenc.parse("vo_rope(queries_and_keys=False)")
     assert not scheme.overrides("query", "key") and scheme.overrides("value", "output")
     posenc.parse("tapa + vo_rope(queries_and_keys=False)")
-    with pytest.raises(ValueError, match="no other scheme may change q or k"):
+    with pytest.raises(ValueError, match="q or"):
         posenc.parse("tapa + vo_rope")
 
 
@@ -36,9 +36,9 @@ def test_values_may_be_wider_than_keys_and_come_in_pairs():
     q, k, v, _ = tokens(5)
     wide = np.concatenate([v, v[..., :2]], -1)
     assert attend(scheme, p, q, k, wide).shape == (5, 4, 6)
-    with pytest.raises(ValueError, match="a head has 5; take an even width, 4 or 6"):
+    with pytest.raises(ValueError, match="has 5"):
         attend(scheme, p, q, k, wide[..., :5])
-    with pytest.raises(ValueError, match="a head has 5"):
+    with pytest.raises(ValueError, match="has 5"):
         posenc.bind(posenc.parse("vo_rope"), Dims(10, 2, 5, 16))
 
 
@@ -132,7 +132,7 @@ def test_parameters_are_of_heads_unless_shared_and_twofold_unless_not_separate()
 @pytest.mark.parametrize(("head", "trained"), [(2, 64), (16, 6)])
 def test_a_series_of_nothing_is_refused(head, trained):
     with pytest.raises(
-        ValueError, match=rf"no frequency left for a head of {head} features and {trained} tokens; take"
+        ValueError, match=rf"{head} features.* {trained} tokens"
     ):
         fourier("fope", head=head, trained=trained)
 
@@ -169,7 +169,7 @@ def test_each_word_has_frequencies_of_its_own_where_their_number_is_given():
 def test_a_word_without_a_row_is_refused_and_nan_inside_jit():
     scheme, p = words("complex_order(words=5)")
     x, wrong = np.ones((2, 8), np.float32), np.array([[0, 1], [1, 5]])
-    with pytest.raises(ValueError, match="Position 5 has no row in the table of 'complex_order', whose 5 rows"):
+    with pytest.raises(ValueError, match="5 .*'complex_order'.* 5 "):
         posenc.embed(scheme, p, x, positions=wrong)
     inside = jax.jit(lambda at: posenc.embed(scheme, p, x, positions=at))(wrong)
     assert np.isfinite(inside[0]).all() and np.isnan(inside[1]).all()
@@ -177,7 +177,7 @@ def test_a_word_without_a_row_is_refused_and_nan_inside_jit():
 
 def test_a_refusal_names_the_setting_that_makes_the_table_larger():
     scheme, p = words("complex_order(words=5)")
-    with pytest.raises(ValueError, match=r"make it larger with complex_order\(words=...\)"):
+    with pytest.raises(ValueError, match=r"complex_order\(words="):
         posenc.embed(scheme, p, np.zeros((1, 8), np.float32), positions=np.array([[0, 5]]))
 
 
@@ -186,7 +186,7 @@ def test_what_has_no_second_half_is_refused():
         ValueError, match="'complex_order' uses half of the features as real parts, and the width 7 is odd; take 8"
     ):
         posenc.bind(posenc.parse("complex_order"), Dims(7, 1, 7, 16))
-    with pytest.raises(ValueError, match="words=-1; it must be a number of words, or 0"):
+    with pytest.raises(ValueError, match="words=-1"):
         posenc.parse("complex_order(words=-1)")
 
 
@@ -226,7 +226,7 @@ def test_grape_m_refuses_what_it_cannot_read_or_turn():
     q, k, v, _ = tokens(4)
     with pytest.raises(ValueError, match="'grape_m' reads the features of tokens; pass x"):
         posenc.attend(scheme, p, q, k, v)
-    with pytest.raises(ValueError, match=r"divide by omega_scale=0\.0; it must be above 0"):
+    with pytest.raises(ValueError, match=r"omega_scale=0\.0"):
         posenc.parse("grape_m(omega_scale=0.0)")
-    with pytest.raises(ValueError, match="a head has 3"):
+    with pytest.raises(ValueError, match="has 3"):
         posenc.bind(posenc.parse("grape_m"), Dims(6, 2, 3, 16))

@@ -28,7 +28,7 @@ def test_left_open_the_scale_base_is_half_the_training_length():
 
 def test_without_a_causal_mask_it_is_refused_with_the_reason():
     q = features(4, 1, 8)
-    with pytest.raises(ValueError, match="causal only: towards keys after the query its factor grows"):
+    with pytest.raises(ValueError, match="causal only"):
         posenc.attend(X, {"layer": {}, "heads": {}}, q, q, q, mask="full")
 
 
@@ -36,7 +36,7 @@ def test_without_a_causal_mask_it_is_refused_with_the_reason():
 def test_positions_whose_factors_leave_float32_are_refused_and_no_number_inside_jit(far):
     q = features(2, 1, 8)
     run = lambda position: posenc.attend(X, {"layer": {}, "heads": {}}, q, q, q, positions=position)  # noqa: E731
-    with pytest.raises(ValueError, match="At position 1200 .* overflow float32; go to 10[0-9]{2} at most"):
+    with pytest.raises(ValueError, match="1200 .*float32.* 10[0-9]{2} "):
         run(np.array([0, far]))
     assert np.isfinite(run(np.array([0, 1000]))).all()
     assert not np.isfinite(X.key({}, jnp.asarray(q[:, 0]), jnp.array([0, 2000]))[0]).all()
@@ -47,12 +47,12 @@ def test_positions_whose_factors_leave_float32_are_refused_and_no_number_inside_
 def test_settings_without_a_meaning_are_refused(setting):
     with pytest.raises(ValueError, match="above 0"):
         posenc.parse(f"xpos({setting})")
-    with pytest.raises(ValueError, match="a head has 5; take an even width, 4 or 6"):
+    with pytest.raises(ValueError, match="has 5"):
         posenc.bind(X, Dims(5, 1, 5, 16))
 
 
 def test_float16_which_holds_no_factors_is_refused_and_bfloat16_is_not():
     run = lambda dtype: posenc.attend(X, {"layer": {}, "heads": {}}, *[jnp.ones((2, 1, 8), dtype)] * 3)  # noqa: E731
-    with pytest.raises(TypeError, match="overflow float16; give queries and keys as bfloat16 or float32"):
+    with pytest.raises(TypeError, match="float16.*bfloat16"):
         run(jnp.float16)
     assert jnp.isfinite(run(jnp.bfloat16)).all()

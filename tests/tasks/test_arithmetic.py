@@ -175,7 +175,7 @@ def test_the_released_board_says_its_shape_by_coordinates_alone():
     }
     assert {(30, 5), (30, 6)} <= shapes
     task = tasks.parse("minesweeper(text='as_released')")
-    with pytest.raises(ValueError, match="does not show how wide"):
+    with pytest.raises(ValueError, match="wide"):
         task.answer([13, *[10] * 30, 12])
 
 

@@ -138,7 +138,7 @@ def test_as_released_sizes_without_a_question_are_filled_as_there(filled):
         batch = drawn(task, n, rows=64, n_max=6)
         is_well_formed(task, batch)
         assert {(tuple(prompt), tuple(target)) for prompt, target in rows(batch)} == expected
-        with pytest.raises(ValueError, match=f"{filled!r} has no size {n}; with these settings take at least"):
+        with pytest.raises(ValueError, match=f"{filled!r}.* size {n}"):
             tasks.parse(filled).check_size(n)
 
 

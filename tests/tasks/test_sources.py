@@ -102,13 +102,13 @@ def test_the_best_loss_is_best_on_average_and_a_window_of_all_loses_nothing():
 
 def test_a_window_or_a_place_that_a_text_has_not_is_refused():
     task, rows = tasks.parse("copies"), texts("copies", 8, 2)
-    with pytest.raises(ValueError, match=r"A window of 9 tokens does not fit a text of 8; take one from 1 to 8\."):
+    with pytest.raises(ValueError, match="9 tokens.* 8"):
         task.losses(rows, 9)
-    with pytest.raises(ValueError, match="A window of 0 tokens"):
+    with pytest.raises(ValueError, match="0 tokens"):
         task.losses(rows, 0)
-    with pytest.raises(ValueError, match=r"Places 8 to 8 are not all in a text of 8; take 0 to 7\."):
+    with pytest.raises(ValueError, match="8 to 8 .* 0 to 7"):
         task.losses(rows, places=[8])
-    with pytest.raises(ValueError, match="best loss of 'copy' is not known"):
+    with pytest.raises(ValueError, match="'copy'"):
         tasks.parse("copy").losses(rows)
 
 

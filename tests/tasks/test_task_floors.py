@@ -142,7 +142,7 @@ def test_floors_are_one_program(monkeypatch):
 
 
 def test_floors_refuse_what_is_no_size():
-    with pytest.raises(ValueError, match="has no size 2"):
+    with pytest.raises(ValueError, match="size 2"):
         floors(tasks.parse("token_k_back(k=3)"), [2, 8])
-    with pytest.raises(ValueError, match="sizes for the floors of .* is empty; give at least one size"):
+    with pytest.raises(ValueError, match="empty"):
         floors(tasks.parse("token_k_back(k=3)"), [])

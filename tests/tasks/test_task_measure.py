@@ -167,9 +167,9 @@ def test_nan_is_never_right():
 def test_what_cannot_be_scored_is_refused():
     batch = hand_made()
     sums = measure(logits(batch, batch.targets, 2), batch)
-    with pytest.raises(ValueError, match="No metric is called 'f1'; take one of token"):
+    with pytest.raises(ValueError, match="'f1'.* token"):
         score(sums, "f1")
-    with pytest.raises(ValueError, match="Nothing was scored"):
+    with pytest.raises(ValueError, match="scored"):
         score({name: 0 * value for name, value in sums.items()}, "token")
 
 

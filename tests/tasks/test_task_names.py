@@ -147,13 +147,13 @@ def test_a_length_that_cannot_be_trained_on_is_refused(task, length, why):
     ],
 )
 def test_a_size_that_a_task_has_not_is_refused_and_never_made_another(task, size, legal):
-    with pytest.raises(ValueError, match=f"has no size {size}; with these settings take {legal}[.]"):
+    with pytest.raises(ValueError, match=f"size {size}.*{legal}"):
         tasks.parse(task).check_size(size)
 
 
 @pytest.mark.parametrize("only", [Sizes(5, (5, 5), (), 5), Sizes(5, (5, 5), (), 6, step=2)])
 def test_a_task_of_one_size_says_so(only):
-    with pytest.raises(ValueError, match="is 6; take only 5[.]"):
+    with pytest.raises(ValueError, match="6.* 5"):
         only.upto(6)
 
 
@@ -163,23 +163,23 @@ def test_suites_hold_tasks_that_parse():
         assert all(tasks.spec(tasks.parse(text)) == text for text in tasks.suite(suite))
     quick = {"token_at_index", "token_k_back", "copy", "flip_flop", "associative_recall"}
     assert set(tasks.suite("quick")) == quick
-    with pytest.raises(ValueError, match="Did you mean 'quick'"):
+    with pytest.raises(ValueError, match="'quick'"):
         tasks.suite("quik")
 
 
 def test_a_task_is_final_and_its_name_is_its_own():
-    with pytest.raises(TypeError, match="tasks are final"):
+    with pytest.raises(TypeError, match="final"):
         type("Longer", (TASKS.find("copy"),), {}, name="longer")
     with pytest.raises(ValueError, match="'copy' is taken"):
         type("Other", (Task,), {"layout": Layout.LM, "alphabet": 2, "sizes": None}, name="copy")
-    with pytest.raises(TypeError, match="must define layout, alphabet and sizes; it lacks alphabet and sizes"):
+    with pytest.raises(TypeError, match="alphabet and"):
         type("Other", (Task,), {"layout": Layout.LM}, name=None)
     assert tasks.names() == sorted(set(tasks.names()))
 
 
 def test_a_text_must_say_how_long_it_is():
     parts = {"alphabet": 2, "sizes": Sizes(1, (1, 2), (4,)), "make": None, "answer": None}
-    with pytest.raises(TypeError, match=r"Other must define tokens\(n\)"):
+    with pytest.raises(TypeError, match=r"Other.*tokens\(n\)"):
         type("Other", (Task,), parts | {"layout": Layout.LM}, name=None)()
     assert type("Other", (Task,), parts | {"layout": Layout.TAG}, name=None)().tokens(3) == 6
 
