@@ -73,10 +73,10 @@ def test_sinks_learn_in_every_framework():
 @pytest.mark.parametrize(
     ("about", "why"),
     [
-        ({"scale": 0}, "scale is 0; it is a finite number above 0, or left out."),
-        ({"scale": float("nan")}, "scale is nan; it is a finite number above 0"),
-        ({"cap": -1.0}, "cap is -1.0; it is a finite number above 0"),
-        ({"sinks": np.zeros(4)}, "sinks is of type ndarray; it is True or False, since the layer learns them."),
+        ({"scale": 0}, "scale.* 0"),
+        ({"scale": float("nan")}, "scale.* nan"),
+        ({"cap": -1.0}, "cap.* -1.0"),
+        ({"sinks": np.zeros(4)}, "sinks.*ndarray"),
     ],
 )
 def test_a_layer_that_makes_no_sense_is_refused_when_it_is_made(about, why, kind):

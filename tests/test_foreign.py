@@ -153,18 +153,13 @@ def test_what_the_hook_of_flax_cannot_pass_on_is_refused():
 @pytest.mark.parametrize(
     ("text", "given", "mask", "why"),
     [
-        ("rope", "causal", PADDING.repeat(H, 1), r"shape \(2, 4, 9, 9\), with one for each of 4 heads"),
-        (
-            "rope",
-            "causal",
-            PADDING[..., :1, :],
-            "a mask for 1 queries and 9 keys, .*decode with an Attention of posenc",
-        ),
-        ("xpos", "full", PADDING, "'xpos' is causal only"),
-        ("rope", "causal", jnp.where(PADDING > 0, 0.0, -1e9), "other numbers than 0 and 1; .*pass booleans"),
-        ("rope", "causal", PADDING * jnp.nan, "other numbers than 0 and 1"),
-        ("rope", "causal", PADDING[..., :5], r"shape \(2, 1, 9, 5\), for 9 queries and 9 keys"),
-        ("rope", posenc.Prefix(2), PADDING, "narrows 'causal', 'full' or a Window; give one mask."),
+        ("rope", "causal", PADDING.repeat(H, 1), r"\(2, 4, 9, 9\).*4 heads"),
+        ("rope", "causal", PADDING[..., :1, :], "1 queries.* 9 keys"),
+        ("xpos", "full", PADDING, "'xpos'.*causal only"),
+        ("rope", "causal", jnp.where(PADDING > 0, 0.0, -1e9), "0 and 1"),
+        ("rope", "causal", PADDING * jnp.nan, "0 and 1"),
+        ("rope", "causal", PADDING[..., :5], r"\(2, 1, 9, 5\).*9 keys"),
+        ("rope", posenc.Prefix(2), PADDING, "'causal', 'full'"),
     ],
 )
 def test_masks_of_a_layer_that_attend_cannot_take_are_refused(text, given, mask, why):

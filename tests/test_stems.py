@@ -114,11 +114,11 @@ def test_two_models_that_differ_in_the_stem_are_never_averaged_as_one():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("conv(k=0)", "The setting 'k' of 'conv' must be at least 1, not 0"),
-        ("cnv", "No stem is called 'cnv'. Did you mean 'conv'"),
-        ("conv + gru", "is not one stem"),
-        ("none(k=3)", "'none' means that there is no stem, so it takes no settings"),
-        ("conv(size=3)", "'conv' has no setting 'size'; it has k"),
+        ("conv(k=0)", "'k'.*'conv'.*0"),
+        ("cnv", "'cnv'"),
+        ("conv + gru", "one stem"),
+        ("none(k=3)", "'none'"),
+        ("conv(size=3)", "'conv'.*'size'"),
     ],
 )
 def test_what_is_no_stem_is_refused(text, why):

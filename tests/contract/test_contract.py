@@ -199,10 +199,10 @@ def test_good_schemes_pass_at_other_sizes(text, dims, only):
 @pytest.mark.parametrize(
     ("text", "dims", "why"),
     [
-        ("learned", posenc.Dims(16, 4, 4, 16), r"runs 64 tokens, more than 16; use Dims\(\.\.\., longest=64\)\."),
-        ("alibi", posenc.Dims(16, 4, 4, 64, causal=False), "leave causal and key_heads out of dims"),
-        ("alibi", posenc.Dims(16, 4, 4, 64, key_heads=2), "leave causal and key_heads out of dims"),
-        ("rope + window(3)", None, r"window\(3\) narrows the mask and has no hooks"),
+        ("learned", posenc.Dims(16, 4, 4, 16), "64 tokens.* 16.*longest=64"),
+        ("alibi", posenc.Dims(16, 4, 4, 64, causal=False), "key_heads"),
+        ("alibi", posenc.Dims(16, 4, 4, 64, key_heads=2), "key_heads"),
+        ("rope + window(3)", None, r"window\(3\)"),
     ],
 )
 def test_what_a_check_would_fail_or_leave_out_for_no_fault_is_refused(text, dims, why):

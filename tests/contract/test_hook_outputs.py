@@ -67,11 +67,11 @@ def test_queries_and_keys_have_as_many_features():
 @pytest.mark.parametrize(
     ("hook", "run", "why"),
     [
-        ("init", lambda self, key, dims: None, "'init' of 'Mine' .* a NoneType; it must return a dict of arrays"),
-        ("init", lambda self, key, dims: [jnp.zeros(3)], "'init' of 'Mine' .* a list; it must return a dict"),
-        ("init_head", lambda self, key, dims: {"a": "x"}, "'a' as a str; it must return arrays"),
-        ("scale", lambda self, d: "x", "'scale' of 'Mine' .* returns 'x'; it must return a number above 0"),
-        ("locate", lambda self, p, x, at, carry: (at.position, jnp.zeros(3)), "another carry than it was given"),
+        ("init", lambda self, key, dims: None, "'init'.*NoneType"),
+        ("init", lambda self, key, dims: [jnp.zeros(3)], "'init'.* list"),
+        ("init_head", lambda self, key, dims: {"a": "x"}, "'a'.* str"),
+        ("scale", lambda self, d: "x", "'scale'.*'x'"),
+        ("locate", lambda self, p, x, at, carry: (at.position, jnp.zeros(3)), "carry"),
     ],
 )
 def test_other_hooks_are_held_to_what_they_must_return(hook, run, why):

@@ -57,11 +57,11 @@ def test_the_class_attributes_of_a_scheme_are_these_with_these_defaults():
 @pytest.mark.parametrize(
     ("declared", "why"),
     [
-        ({"limits": {"backwards": "it is"}}, "has the limit 'backwards'; limits are 'bidirectional', 'cross', 'cache'"),
-        ({"limits": {"cross": ""}}, "The limit 'cross' of Mine needs a reason"),
-        ({"limits": {"cross": True}}, "The limit 'cross' of Mine needs a reason"),
-        ({"limits": "cross"}, "The limits of Mine are 'cross'; write a dict of reasons"),
-        ({"precedence": "second"}, "Mine has the precedence 'second'; it is one of any, temperature, first, last"),
+        ({"limits": {"backwards": "it is"}}, "'backwards'.*'bidirectional', 'cross', 'cache'"),
+        ({"limits": {"cross": ""}}, "'cross'"),
+        ({"limits": {"cross": True}}, "'cross'"),
+        ({"limits": "cross"}, "'cross'"),
+        ({"precedence": "second"}, "'second'"),
     ],
 )
 def test_limits_and_a_precedence_without_meaning_are_refused(declared, why):

@@ -57,13 +57,9 @@ def test_scores_that_no_memory_holds_are_refused_and_tiles_are_not(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "kernel", "said"),
     [
-        (
-            "cope",
-            "tiled",
-            "'cope' reads whole rows of scores, which no tile holds; use kernel='rows', 'dense' or 'auto'.",
-        ),
-        ("dape", "tiled", "'dape' reads the scores of all heads at once, which no tile holds; use kernel='rows'"),
-        ("rope", "flash", "kernel is 'flash'; it is one of 'auto', 'dense', 'tiled', 'rows'."),
+        ("cope", "tiled", "'cope'.*kernel='rows'"),
+        ("dape", "tiled", "'dape'.*kernel='rows'"),
+        ("rope", "flash", "'flash'"),
     ],
 )
 def test_a_kernel_that_cannot_serve_is_refused(text, kernel, said):

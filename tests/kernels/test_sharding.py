@@ -144,19 +144,15 @@ THREE = AbstractMesh((3,), ("length",), axis_types=AUTO)
 @pytest.mark.parametrize(
     ("text", "about", "why"),
     [
-        ("cope", {}, "'cope' reads whole rows of scores, which no tile holds, and a ring is made of tiles; use posenc"),
-        ("dape", {}, "'dape' reads the scores of all heads at once, which no tile holds, and a ring is made of tiles;"),
-        ("rope", {"axis": "long"}, "axis is 'long'; the axes of this mesh are 'length'"),
-        ("rope", {"mesh": 2}, "mesh is of type int; make it with jax.sharding.Mesh"),
-        (
-            "rope",
-            {"mesh": AbstractMesh((2,), ("length",), axis_types=(AxisType.Explicit,))},
-            "are not all the compiler's",
-        ),
-        ("rope", {"mesh": THREE}, "8 queries do not divide among the 3 devices of 'length'"),
-        ("rope", {"k": jnp.ones((6, 4, 4)), "v": jnp.ones((6, 4, 4))}, "8 queries and 6 keys were given"),
+        ("cope", {}, "'cope'.* ring"),
+        ("dape", {}, "'dape'.* ring"),
+        ("rope", {"axis": "long"}, "'long'.*'length'"),
+        ("rope", {"mesh": 2}, "mesh.* int"),
+        ("rope", {"mesh": AbstractMesh((2,), ("length",), axis_types=(AxisType.Explicit,))}, "compiler's"),
+        ("rope", {"mesh": THREE}, "8 queries.* 3 devices"),
+        ("rope", {"k": jnp.ones((6, 4, 4)), "v": jnp.ones((6, 4, 4))}, "8 queries.* 6 keys"),
         ("rope", {"mask": "none"}, "mask is 'none'"),
-        ("fox", {}, "'fox' reads the features of tokens; pass x"),
+        ("fox", {}, "'fox'.*pass x"),
     ],
 )
 def test_what_no_ring_can_do_is_refused_in_a_sentence(text, about, why):
@@ -169,10 +165,10 @@ def test_what_no_ring_can_do_is_refused_in_a_sentence(text, about, why):
 @pytest.mark.parametrize(
     ("about", "why"),
     [
-        ({"axis": "keys"}, "axis is 'keys'; the axes of this mesh are 'length'"),
-        ({"mesh": THREE}, "8 queries do not divide among the 3 devices of 'length'"),
+        ({"axis": "keys"}, "'keys'.*'length'"),
+        ({"mesh": THREE}, "8 queries.* 3 devices"),
         ({"kernel": "flash"}, "kernel is 'flash'"),
-        ({"positions": np.zeros(3, int)}, "positions has the shape"),
+        ({"positions": np.zeros(3, int)}, "positions.* shape"),
     ],
 )
 def test_what_queries_cannot_be_given_is_refused_in_a_sentence(about, why):

@@ -143,11 +143,11 @@ def test_a_diverged_trial_is_told_and_not_asked(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({"task": "even_pairs"}, r"even_pairs \(classify, 4 tokens, 2 classes\) cannot be asked of models trained on"),
-        ({"task": "copy(symbols=3)"}, r"copy\(symbols=3\) \(lm, 7 tokens, 7 classes\) cannot be asked"),
-        ({"sizes": (0,)}, r"sizes are \(0,\); at least one is needed"),
-        ({"sizes": (9,)}, "has no row in the table of 'learned'"),
-        ({"rows": 0}, "rows is 0; it counts examples of each size, so it is at least 1"),
+        ({"task": "even_pairs"}, "even_pairs.*2 classes"),
+        ({"task": "copy(symbols=3)"}, r"copy\(symbols=3\)"),
+        ({"sizes": (0,)}, r"sizes.*\(0,\)"),
+        ({"sizes": (9,)}, "'learned'"),
+        ({"rows": 0}, "rows.* 0"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_any_model_is(folder, how, says, monkeypatch):

@@ -217,11 +217,7 @@ def test_prompts_of_other_lengths_are_the_same_program():
 
 @pytest.mark.parametrize(
     ("prompts", "first", "says"),
-    [
-        ([[5], [1, 7]], 2, "first is 2, but the shortest prompt has 1 tokens"),
-        ([[5], []], 1, "of one token at least"),
-        ([[5]], 0, "first is 0"),
-    ],
+    [([[5], [1, 7]], 2, "first.* 2.* 1 "), ([[5], []], 1, "one token"), ([[5]], 0, "first.* 0")],
 )
 def test_prompts_that_do_not_serve_are_refused(prompts, first, says):
     with pytest.raises(ValueError, match=says):

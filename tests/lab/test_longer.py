@@ -150,17 +150,14 @@ def test_it_is_given_by_set_grid_only_and_toml():
 @pytest.mark.parametrize(
     ("then", "says"),
     [
-        (
-            "0.9 pi, length=4",
-            "then is '0.9 pi, length=4', but length, the largest size trained on before, is 8; give as",
-        ),
-        ("0.9 pi, length=x", "The length in 'pi, length=x' is 'x'; it is a whole number from 1 to 16777216"),
-        ("0.9 pi, length=0", "is '0'; it is a whole number from 1"),
-        ("0.9 pi, length=", "is ''; it is a whole number"),
-        ("0.9 pi, length=16, length=32", "cannot be read"),
-        ("0.9 pi, width=16", "cannot be read"),
-        ("0.9, length=16", "then is '0.9, length=16'; it is a share of the steps and a scheme"),
-        (", length=16", "it is a share of the steps and a scheme"),
+        ("0.9 pi, length=4", "'0.9 pi, length=4'.* 8"),
+        ("0.9 pi, length=x", "'x'.* 16777216"),
+        ("0.9 pi, length=0", "'0'"),
+        ("0.9 pi, length=", "''"),
+        ("0.9 pi, length=16, length=32", "read"),
+        ("0.9 pi, width=16", "read"),
+        ("0.9, length=16", "'0.9, length=16'"),
+        (", length=16", "share"),
     ],
 )
 def test_a_text_that_is_none_is_refused_in_a_sentence(then, says):

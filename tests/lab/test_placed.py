@@ -51,14 +51,14 @@ def test_a_step_is_trained_and_evaluated(task, scheme, tmp_path):
 @pytest.mark.parametrize(
     ("scheme", "row"),
     [
-        ("learned @ random_sorted(2048)", "Position 2047 has no row in the table of 'learned'"),
-        ("learned @ given('coupled', shift=1000)", "Position 1040 has no row"),
-        ("rope + learned @ offset(499) + window(3)", "Position 819 has no row"),
-        ("learned @ skip(9999) + [rope, nope]", "Position 9998 has no row"),
-        ("abacus(rows=40) @ given('coupled', shift=9)", "Position 49 has no row in the table of 'abacus'"),
-        ("learned @ random_sorted(321)", "Position 320 has no row"),
-        ("learned @ offset(241, evaluate='zero')", "Position 320 has no row"),
-        ("abacus(rows=20) @ segments('inside')", "The task offers no coordinates called 'separator'"),
+        ("learned @ random_sorted(2048)", "2047.*'learned'"),
+        ("learned @ given('coupled', shift=1000)", "1040"),
+        ("rope + learned @ offset(499) + window(3)", "819"),
+        ("learned @ skip(9999) + [rope, nope]", "9998"),
+        ("abacus(rows=40) @ given('coupled', shift=9)", "49 .*'abacus'"),
+        ("learned @ random_sorted(321)", "320"),
+        ("learned @ offset(241, evaluate='zero')", "320"),
+        ("abacus(rows=20) @ segments('inside')", "'separator'"),
     ],
 )
 def test_positions_that_a_table_does_not_hold_are_refused_before_training(scheme, row):

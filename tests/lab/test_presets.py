@@ -67,7 +67,7 @@ def test_a_paper_that_trains_on_so_many_examples_does_so_here_but_for_what_fills
 
 def test_papers_that_draw_both_numbers_alike_do_so_here():
     assert {name for name, preset in PRESETS.items() if preset.run.uniform == "numbers"} == {
-        *("kazemnejad", "abacus", "coupling"),
+        *("kazemnejad", "abacus", "coupling")
     }
 
 

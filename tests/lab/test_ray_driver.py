@@ -129,9 +129,7 @@ def test_a_failure_on_a_node_is_kept_with_its_traceback_and_ends_no_sweep(run, m
 def test_a_node_that_differs_is_refused_in_a_sentence_and_nothing_of_it_is_recorded(run, monkeypatch):
     cluster = Inline()
     cluster.act = lambda parcel, _: parcel["software"].update(jax="0.0.1")
-    with pytest.raises(
-        ValueError, match=r"jax [\d.]+.* 0\.0\.1"
-    ):
+    with pytest.raises(ValueError, match=r"jax [\d.]+.* 0\.0\.1"):
         driven(run.folder, cluster, Watch())
     assert cluster.stopped and trials(run.folder) == {} and left(run.folder) == []
 

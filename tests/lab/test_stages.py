@@ -96,11 +96,7 @@ def test_every_layer_keeps_its_weights_whatever_the_period(first, second):
 
 @pytest.mark.ci
 @pytest.mark.parametrize(
-    "first, second",
-    [
-        ("[kerple, kerple]", "kerple"),
-        ("[t5, t5 + kerple]", "[t5, kerple + t5, t5, kerple + t5]"),
-    ],
+    "first, second", [("[kerple, kerple]", "kerple"), ("[t5, t5 + kerple]", "[t5, kerple + t5, t5, kerple + t5]")]
 )
 def test_one_model_in_two_spellings_goes_on_with_the_same_logits(first, second):
     before, fresh, after = gone_on(first, second, 4)
@@ -174,10 +170,7 @@ def test_what_starts_anew_is_named_and_weights_never_do():
 
     assert named("rope", "nope") == named("learned + t5 + kerple", "t5") == ()
     assert named("[rope, kerple]", "kerple") == ("kerple (layer 1, layer 3)",)
-    assert named("rope", "learned + [rope, t5]") == (
-        "learned (shared)",
-        "t5(bidirectional=True) (shared)",
-    )
+    assert named("rope", "learned + [rope, t5]") == ("learned (shared)", "t5(bidirectional=True) (shared)")
     assert named("kerple", "kerple + kerple", 1) == ("kerple (layer 1)",)
     with pytest.raises(ValueError, match="parameter"):
         fresh_parameters(started(resolved("rope", 2)).model, started(resolved("rope", 4)).model)

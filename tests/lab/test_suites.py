@@ -229,7 +229,7 @@ def test_sizes_of_a_preset_hold_where_all_tasks_train_at_its_length():
 @pytest.mark.parametrize(
     ("planted", "said"),
     [
-        ({"apart": {"token_at_index": {"length": 2}}}, "take at least 16"),
+        ({"apart": {"token_at_index": {"length": 2}}}, "at least 16"),
         ({"apart": {"copy": {"model": "encoder"}}}, "causal"),
     ],
     ids=["a size that a task has not", "a model that cannot do it"],

@@ -20,16 +20,7 @@ from posenc.lab.train import batches, evaluation, training
 from posenc.lab.train.batches import Examples
 from posenc.lab.train.evaluation import SHORT, rounds
 from posenc.lab.train.lanes import Arrangement, arrangement, stack
-from posenc.lab.train.training import (
-    adamw,
-    init,
-    loss_and_gradient,
-    program,
-    pure,
-    rate_at,
-    resolve,
-    segment,
-)
+from posenc.lab.train.training import adamw, init, loss_and_gradient, program, pure, rate_at, resolve, segment
 from tests.effort import as_for_users
 
 RUN = Run(task="even_pairs", scheme="t5", width=16, depth=1, heads=2, hidden=16, batch=8, length=6, buckets=2)
@@ -310,7 +301,7 @@ def test_scores_start_alike_whatever_the_scheme_scales_by():
     np.testing.assert_allclose(std["t5"], std["rope"], rtol=1e-6)
 
 
-@pytest.mark.parametrize(("asked", "says"), [("maps", "write map or vmap"), ("vmap:99", "ask for 1 to")])
+@pytest.mark.parametrize(("asked", "says"), [("maps", "vmap"), ("vmap:99", "1 to")])
 def test_an_arrangement_that_cannot_be_is_refused(asked, says):
     with pytest.raises(ValueError, match=says):
         arrangement(asked)
@@ -319,14 +310,14 @@ def test_an_arrangement_that_cannot_be_is_refused(asked, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"scheme": "[rope, nope]"}, r"depth=1 must be a multiple of the pattern's 2 layers \(\[rope, nope\]\)\."),
+        ({"scheme": "[rope, nope]"}, r"depth=1.* 2 .*\[rope, nope\]"),
         ({"scheme": "rope", "width": 6, "heads": 2}, "pairs"),
         ({"task": "copy", "model": "encoder"}, "causal"),
-        ({"length": 1, "task": "token_at_index(indices=8)"}, "take at least 8"),
+        ({"length": 1, "task": "token_at_index(indices=8)"}, "at least 8"),
         ({"scheme": "fox"}, "causal"),
-        ({"length": 10**6}, "take .* GiB, and this machine has"),
-        ({"task": f"token_k_back(symbols={2**24})", "width": 4096}, "embedding of 16777217 tokens, .* GiB, and this"),
-        ({"task": f"token_k_back(symbols={2**20})", "batch": 2**16}, "1048576 for each token, take .* GiB, and this"),
+        ({"length": 10**6}, "GiB"),
+        ({"task": f"token_k_back(symbols={2**24})", "width": 4096}, "16777217.*GiB"),
+        ({"task": f"token_k_back(symbols={2**20})", "batch": 2**16}, "1048576.*GiB"),
     ],
 )
 def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):

@@ -35,10 +35,10 @@ def test_nine_trials_choose_and_six_are_reported():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"tuning": (0, 1), "seeds": (1, 2)}, "The seed 1 is in tuning and in seeds.*such as seeds=2:4"),
-        ({"tuning": (0,), "seeds": (1,), "lr": (1e-3,)}, "lr is 0.001 alone; give several.*or leave tuning out"),
-        ({"tuning": (0, 0), "seeds": (1,)}, "tuning is \\(0, 0\\); give each seed once"),
-        ({"tuning": (-1,), "seeds": (1,)}, "from 0 to 4294967295"),
+        ({"tuning": (0, 1), "seeds": (1, 2)}, "seed 1.*seeds=2:4"),
+        ({"tuning": (0,), "seeds": (1,), "lr": (1e-3,)}, "lr.* 0.001"),
+        ({"tuning": (0, 0), "seeds": (1,)}, r"tuning.*\(0, 0\)"),
+        ({"tuning": (-1,), "seeds": (1,)}, "4294967295"),
     ],
 )
 def test_a_choice_that_cannot_be_is_one_sentence(change, why):

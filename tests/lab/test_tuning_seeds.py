@@ -69,11 +69,11 @@ def test_a_plan_without_the_file_of_added_seeds_is_read_as_before(folder):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{", "line 1 of .*reports.jsonl' is not JSON"),
-        ("[]", "line 1 of .*reports.jsonl' cannot be used: it has .. as content; object is needed; restore"),
-        ('{"trials":["x"],"reports":[7]}', "names the trial x, which plan.jsonl does not plan for tuning; restore"),
-        ('{"trials":["x"],"reports":[-7]}', "it has -7 as reports.0.; int >= 0 is needed; restore"),
-        ('{"trials":[[1]],"reports":[7]}', "it has .1. as trials.0.; str is needed; restore"),
+        ("{", "line 1 .*reports.jsonl'.* JSON"),
+        ("[]", "line 1 .*reports.jsonl'.*object"),
+        ('{"trials":["x"],"reports":[7]}', "trial x.*plan.jsonl"),
+        ('{"trials":["x"],"reports":[-7]}', "-7 .*reports.0.*int"),
+        ('{"trials":[[1]],"reports":[7]}', ".1. .*trials.0.*str"),
     ],
 )
 def test_damaged_seeds_are_named_by_their_line(folder, text, why):

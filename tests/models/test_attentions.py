@@ -128,11 +128,7 @@ def test_undivided_scores_start_wider_by_the_root_of_the_head():
 @pytest.mark.parametrize(
     ("attention", "scheme", "says"),
     [
-        (
-            "additive",
-            "rope",
-            "'rope' acts on the product of queries and keys, which attention='additive'",
-        ),
+        ("additive", "rope", "'rope' acts on the product of queries and keys, which attention='additive'"),
         ("average", "learned + xpos", "'xpos' acts on the product of queries and keys, which attention='average'"),
         ("additive", "[alibi, rope]", "'rope' acts on the product of queries and keys, which attention='additive'"),
         ("average", "tapa", "'tapa' acts on the product of queries and keys, which attention='average'"),

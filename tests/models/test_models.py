@@ -273,10 +273,7 @@ def test_stems_stand_before_every_model():
         ({"model": "rnnsearch", "scheme": "nope", "attention": "dot"}, "but 'rnnsearch' has no attention; leave it at"),
         ({"model": "lstm", "scheme": "nope", "then": "0.5 learned"}, "no scheme goes on with the parameters of 'lstm'"),
         ({"model": "encoder_decoder"}, "has no source, but model='encoder_decoder' needs one; take"),
-        (
-            {"model": "decoder", "task": "s2s_copy"},
-            "a source, but model='decoder' reads none; take encoder_decoder",
-        ),
+        ({"model": "decoder", "task": "s2s_copy"}, "a source, but model='decoder' reads none; take encoder_decoder"),
         ({"model": "decoder", "dropout": 1.0}, "dropout is 1.0; it is a share of features, from 0 up to but not 1"),
     ],
 )

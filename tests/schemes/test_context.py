@@ -45,15 +45,12 @@ class TestSelectiveRoPE:
     @pytest.mark.parametrize(
         ("text", "why"),
         [
-            ("selective_rope(rank=-1)", "'rank' of 'selective_rope' is -1; it must be at least 0"),
-            ("selective_rope(kernel=-2)", "'kernel' of 'selective_rope' is -2; it must be at least 0"),
-            (
-                "selective_rope(kernel=0, activation='silu')",
-                "'selective_rope' with kernel=0 has no activation; take kernel=4, or leave activation out",
-            ),
+            ("selective_rope(rank=-1)", "'rank'.*'selective_rope'.*-1"),
+            ("selective_rope(kernel=-2)", "'kernel'.*'selective_rope'.*-2"),
+            ("selective_rope(kernel=0, activation='silu')", "'selective_rope'.*kernel=0"),
             ("selective_rope(base=1)", "base of 'selective_rope' is 1.0"),
-            ("selective_rope(spectrum='rfa')", "above 0 and below 1, such as 0.9"),
-            ("selective_rope(spectrum='rfa', base=0.0)", "above 0 and below 1, such as 0.9"),
+            ("selective_rope(spectrum='rfa')", "0.9"),
+            ("selective_rope(spectrum='rfa', base=0.0)", "0.9"),
         ],
     )
     def test_settings_without_a_meaning_are_refused(self, text, why):
@@ -63,13 +60,9 @@ class TestSelectiveRoPE:
     @pytest.mark.parametrize(
         ("text", "dims", "why"),
         [
-            ("selective_rope", posenc.Dims(8, 2, 3, 16), "a head has 3; take an even width, 2 or 4"),
-            ("selective_rope", posenc.Dims(9, 2, 4, 16), "2 heads do not divide 9; choose a divisor"),
-            (
-                "selective_rope(spectrum='rfa', base=0.5)",
-                posenc.Dims(8, 4, 2, 16),
-                "The lowest 'rfa' temperature is 0, so a head of 2 features would not turn; take at least 4",
-            ),
+            ("selective_rope", posenc.Dims(8, 2, 3, 16), "has 3"),
+            ("selective_rope", posenc.Dims(9, 2, 4, 16), "2 heads.* 9"),
+            ("selective_rope(spectrum='rfa', base=0.5)", posenc.Dims(8, 4, 2, 16), "'rfa'.*2 features"),
         ],
     )
     def test_sizes_that_do_not_fit_are_refused(self, text, dims, why):

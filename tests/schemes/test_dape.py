@@ -73,10 +73,10 @@ def test_weights_start_between_the_bounds_of_their_inputs():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("dape(hidden=0)", "'dape' has hidden=0; it must be at least 1"),
-        ("dape_v2(hidden=0)", "'dape_v2' has hidden=0; it must be at least 1"),
-        ("dape_v2(kernel=2)", "'dape_v2' has kernel=2; it must be odd, with a key in the middle"),
-        ("dape_v2(kernel=-1)", "'dape_v2' has kernel=-1; it must be odd, with a key in the middle"),
+        ("dape(hidden=0)", "'dape'.*hidden=0"),
+        ("dape_v2(hidden=0)", "'dape_v2'.*hidden=0"),
+        ("dape_v2(kernel=2)", "'dape_v2'.*kernel=2"),
+        ("dape_v2(kernel=-1)", "'dape_v2'.*kernel=-1"),
     ],
 )
 def test_what_has_no_meaning_is_refused(text, why):

@@ -47,16 +47,7 @@ def test_settings_that_would_have_no_effect_are_refused():
         posenc.parse("deberta(terms='c2p', mirrored=True)")
 
 
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ("reach=0", "'deberta' has reach=0; it must be at least 1"),
-        (
-            "reach=8, buckets=9",
-            "'deberta' with reach=8 has buckets=9; they must equal the reach, or be fewer, at least 4 and even",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("settings", "why"), [("reach=0", "reach=0"), ("reach=8, buckets=9", "reach=8.*buckets=9")])
 def test_a_reach_of_nothing_and_more_buckets_than_distances_are_refused(settings, why):
     with pytest.raises(ValueError, match=why):
         posenc.parse(f"deberta({settings})")
@@ -64,9 +55,7 @@ def test_a_reach_of_nothing_and_more_buckets_than_distances_are_refused(settings
 
 @pytest.mark.parametrize("buckets", [-1, 0, 2, 5, 7])
 def test_logarithmic_buckets_come_in_pairs(buckets):
-    with pytest.raises(
-        ValueError, match=f"buckets={buckets}"
-    ):
+    with pytest.raises(ValueError, match=f"buckets={buckets}"):
         posenc.parse(f"deberta(reach=8, buckets={buckets})")
 
 

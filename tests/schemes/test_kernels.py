@@ -115,14 +115,14 @@ def test_where_the_query_stands_at_the_threshold_the_slope_of_fire_lies_between_
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("fire(hidden=0)", "'fire' has hidden=0; it must be at least 1"),
+        ("fire(hidden=0)", "'fire'.*hidden=0"),
         ("fire(eps=0.0)", "above 0"),
-        ("fire(threshold=-1.0)", "'fire' has threshold=-1.0; it must be a position of at least 0"),
+        ("fire(threshold=-1.0)", "'fire'.*threshold=-1.0.*0"),
         ("sandwich(dim=7)", "even"),
         ("sandwich(dim=0)", "even"),
-        ("sandwich(first=2)", "takes 0 or 1, not 2"),
+        ("sandwich(first=2)", "not 2"),
         ("kerple(kernel='linear')", "'log' or 'power' or 'none'"),
-        ("kerple(kernel='none')", "changes no score; set weight=True, or write 'nope'"),
+        ("kerple(kernel='none')", "weight=True"),
     ],
 )
 def test_settings_without_a_meaning_are_refused(text, why):

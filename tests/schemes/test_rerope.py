@@ -100,11 +100,11 @@ def test_nobody_changes_queries_or_keys_after_the_second_rotation_was_made_of_th
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("rerope(window=0)", "'rerope' has window=0; it must be a distance of at least 1"),
-        ("self_extend(window=-1)", "'self_extend' has window=-1; it must be a distance of at least 1"),
-        ("self_extend(group=0)", "'self_extend' has group=0; it must be at least 1 position"),
-        ("rerope(leak=-0.1)", "leak of 'rerope' is -0.1; it must be a slope from 0, no leak, to 1"),
-        ("rerope(leak=4.0)", "leak of 'rerope' is 4.0; it must be a slope from 0"),
+        ("rerope(window=0)", "'rerope'.*window=0"),
+        ("self_extend(window=-1)", "'self_extend'.*window=-1.*1"),
+        ("self_extend(group=0)", "'self_extend'.*group=0"),
+        ("rerope(leak=-0.1)", "'rerope'.*-0.1.*0"),
+        ("rerope(leak=4.0)", "'rerope'.*4.0.*0"),
         ("rerope(base=0.0)", "base of 'rerope'"),
         ("self_extend(base=1.0)", "base of 'self_extend'"),
     ],
@@ -148,9 +148,9 @@ def test_penalties_after_tapa_are_added_to_what_it_makes():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("tapa(alpha=0.0)", "'tapa' has alpha=0.0; this power of the distance must be above 0"),
-        ("tapa(share=0.0)", "share of 'tapa' is 0.0; it must be above 0 and below 1"),
-        ("tapa(share=1.0)", "share of 'tapa' is 1.0; it must be above 0 and below 1"),
+        ("tapa(alpha=0.0)", "'tapa'.*alpha=0.0.*0"),
+        ("tapa(share=0.0)", "'tapa'.*0.0.*0"),
+        ("tapa(share=1.0)", "'tapa'.*1.0.*0"),
     ],
 )
 def test_settings_of_tapa_without_a_meaning_are_refused(text, why):
@@ -162,9 +162,7 @@ def test_settings_of_tapa_without_a_meaning_are_refused(text, why):
     ("share", "head", "near"), [(0.3, 4, "0.25"), (0.1, 4, "0.25"), (0.9, 4, "0.75"), (0.5, 5, "0.4")]
 )
 def test_a_share_that_cuts_a_feature_is_refused_with_one_that_does_not(share, head, near):
-    with pytest.raises(
-        ValueError, match=rf"{head} features.*share={share}.*share={near}"
-    ):
+    with pytest.raises(ValueError, match=rf"{head} features.*share={share}.*share={near}"):
         posenc.bind(posenc.parse(f"tapa(share={share})"), posenc.Dims(head, 1, head, 16))
     assert posenc.bind(posenc.parse(f"tapa(share={near})"), posenc.Dims(head, 1, head, 16))
     with pytest.raises(ValueError, match="at least"):

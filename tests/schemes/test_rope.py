@@ -99,10 +99,7 @@ def test_an_odd_head_is_refused_with_the_nearest_even_ones(head, near):
 
 @pytest.mark.parametrize(("fraction", "near"), [(0.3, "0.25 or 0.5"), (0.1, "0.25 or 0.5"), (0.9, "0.75 or 1")])
 def test_a_fraction_that_cuts_a_pair_is_refused_with_the_nearest_ones(fraction, near):
-    with pytest.raises(
-        ValueError,
-        match=rf"fraction={fraction} .* 8 .*fraction={near}",
-    ):
+    with pytest.raises(ValueError, match=rf"fraction={fraction} .* 8 .*fraction={near}"):
         posenc.bind(posenc.parse(f"rope(fraction={fraction})"), DIMS)
 
 

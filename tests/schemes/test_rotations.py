@@ -118,13 +118,9 @@ def test_interleaved_sections_are_dealt_out_in_turn():
 @pytest.mark.parametrize(
     ("sections", "order", "why"),
     [
-        (
-            (16, 24, 24),
-            "chunked",
-            r"sections=\(16, 24, 24\), 64 pairs, and a head of 16 features has 8; the sections must add up to that",
-        ),
-        ((2, 5, 1), "interleaved", r"room for 3 of 8 pairs for height and 2 for width, not \(5, 1\)"),
-        ((3, 2, 3), "interleaved", "2 for width, not"),
+        ((16, 24, 24), "chunked", r"\(16, 24, 24\).* 16 .* 8"),
+        ((2, 5, 1), "interleaved", r"3 of 8 .* 2 .*\(5, 1\)"),
+        ((3, 2, 3), "interleaved", "2 for"),
     ],
 )
 def test_sections_that_do_not_fit_are_refused(sections, order, why):
@@ -165,14 +161,14 @@ def test_generators_start_between_0_and_2_pi_and_belong_to_heads_unless_shared()
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("liere(size=3)", r"cuts a head of 8 features into blocks of 3; take size=2, 4, 8\."),
-        ("liere(size=1)", r"blocks of 1; take size=2, 4, 8\."),
-        ("liere(size=16)", r"blocks of 16; take size=2, 4, 8\."),
-        ("liere(axes=0)", "'liere' has axes=0; it must be at least 1"),
-        ("liere(extent=0.0)", "'liere' has extent=0.0; it must be above 0, such as 1"),
-        ("algebraic(branching=1)", "branching=1; it must be at least 2 children, or take structure='sequence'"),
-        ("algebraic(decay=0.0)", "decay=0.0; it must be above 0 and at most 1"),
-        ("algebraic(decay=1.5)", "decay=1.5; it must be above 0 and at most 1"),
+        ("liere(size=3)", "blocks of 3.*size=2, 4, 8"),
+        ("liere(size=1)", "blocks of 1.*size=2, 4, 8"),
+        ("liere(size=16)", "blocks of 16.*size=2, 4, 8"),
+        ("liere(axes=0)", "'liere'.*axes=0"),
+        ("liere(extent=0.0)", "'liere'.*extent=0.0.*0"),
+        ("algebraic(branching=1)", "branching=1"),
+        ("algebraic(decay=0.0)", "decay=0.0"),
+        ("algebraic(decay=1.5)", "decay=1.5"),
     ],
 )
 def test_settings_without_a_meaning_are_refused(text, why):
@@ -182,9 +178,7 @@ def test_settings_without_a_meaning_are_refused(text, why):
 
 @pytest.mark.parametrize(("head", "near"), [(2, "4"), (7, "6"), (1, "4")])
 def test_a_head_that_axes_cannot_share_is_refused(head, near):
-    with pytest.raises(
-        ValueError, match=rf"{head} features.* {near}"
-    ):
+    with pytest.raises(ValueError, match=rf"{head} features.* {near}"):
         posenc.bind(posenc.parse("algebraic(structure='grid')"), Dims(8, 1, head, 16))
 
 
@@ -239,10 +233,10 @@ def test_query_and_key_share_their_matrices(text, made):
 @pytest.mark.parametrize(
     ("text", "head", "why"),
     [
-        ("rope_2d(base=10.0)", 6, "a head has 6 features; take 4 or 8"),
-        ("mrope(sections=(1, 1, 2))", 6, "a head of 6 features has 3; the sections must add up to that"),
-        ("liere(size=4, extent=1.0)", 6, "a head of 6 features into blocks of 4; take size=2, 3, 6"),
-        ("algebraic(structure='grid')", 7, "cannot share the 7 features of a head equally among its axes; take 6"),
+        ("rope_2d(base=10.0)", 6, "has 6"),
+        ("mrope(sections=(1, 1, 2))", 6, "6 features.* 3"),
+        ("liere(size=4, extent=1.0)", 6, "6 features.*size=2, 3, 6"),
+        ("algebraic(structure='grid')", 7, "7 features.* 6"),
     ],
 )
 @pytest.mark.parametrize("side", ["query", "key"])

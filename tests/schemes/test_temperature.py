@@ -68,11 +68,7 @@ def test_a_temperature_stands_before_what_it_scales(text):
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [
-        ("log_n(trained=1)", "the logarithm of the training length, 1; it must be at least 2"),
-        ("log_n(trained=0)", "the logarithm of the training length, 0; it must be at least 2"),
-        ("llama4(floor=0)", "'floor' of 'llama4' is 0; it must be a whole number of at least 1"),
-    ],
+    [("log_n(trained=1)", "length, 1"), ("log_n(trained=0)", "length, 0"), ("llama4(floor=0)", "'floor'.*'llama4'.*0")],
 )
 def test_lengths_without_a_logarithm_are_refused(text, why):
     with pytest.raises(ValueError, match=why):

@@ -81,10 +81,10 @@ def test_a_position_without_a_row_is_refused_and_nan_inside_jit(text):
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ("buckets=6", "'tupe' has buckets=6; it must be a multiple of 4, half of them on each side"),
-        ("buckets=-4", "'tupe' has buckets=-4; it must be a multiple of 4, half of them on each side"),
-        ("buckets=8, reach=2", "'tupe' has reach=2; it must be more than the 2 distances with their own bucket"),
-        ("reach=64", "'tupe' without buckets does not use reach; give buckets=32, or leave reach out"),
+        ("buckets=6", "buckets=6"),
+        ("buckets=-4", "buckets=-4"),
+        ("buckets=8, reach=2", "reach=2"),
+        ("reach=64", "'tupe'.*buckets=32"),
     ],
 )
 def test_buckets_that_cannot_be_are_refused(settings, why):

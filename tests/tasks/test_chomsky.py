@@ -123,10 +123,7 @@ def test_as_released_a_product_wraps_at_32_bits():
 RELEASED = {
     "missing_duplicate_string": {1: {((1,), (1,))}},
     "solve_equation": {1: {((0,), (0,))}, 2: {((0, 0), (0,))}},
-    "binary_addition": {
-        1: {((0,), (0, 2))},
-        2: {((0, 0), (0, 2)), ((1, 0), (1, 2)), ((0, 1), (0, 1, 2))},
-    },
+    "binary_addition": {1: {((0,), (0, 2))}, 2: {((0, 0), (0, 2)), ((1, 0), (1, 2)), ((0, 1), (0, 1, 2))}},
     "binary_multiplication": {1: {((0,), (2,))}, 2: {(pair, (0, 2)) for pair in ((0, 0), (1, 0), (0, 1))}},
 }
 

@@ -33,8 +33,7 @@ def test_every_group_has_its_order_and_its_identity_first():
 
 
 @pytest.mark.parametrize(
-    ("group", "orders"),
-    [("Z2", [1]), ("S3", [3, 1]), ("Z60", [1]), ("A4xZ5", [4, 1]), ("A5", [60]), ("S5", [60, 60])],
+    ("group", "orders"), [("Z2", [1]), ("S3", [3, 1]), ("Z60", [1]), ("A4xZ5", [4, 1]), ("A5", [60]), ("S5", [60, 60])]
 )
 def test_groups_are_commuting_solvable_or_not_as_their_names_say(group, orders):
     """The series of derived subgroups ends at the identity if and only if a group is solvable."""

@@ -118,12 +118,12 @@ def test_a_wrong_size_is_refused_in_one_sentence(task, given, error, says):
 @pytest.mark.parametrize(
     ("task", "length", "why"),
     [
-        ("token_k_back(k=3)", (3,), "longest training size, length, is 3; take at least 4"),
-        ("associative_recall(keys=8)", (9,), "is 9; take 4 to 8"),
-        ("before", (7,), "is 7; take at least 8, or set shortest too, to 2 or more"),
-        ("before", (1, 1), "is 1; take at least 2[.]"),
-        ("date_format", (201,), "is 201; take 1 to 200[.]"),
-        ("dyck", (41,), "is 41; take at least 2, in steps of 2[.]"),
+        ("token_k_back(k=3)", (3,), "is 3"),
+        ("associative_recall(keys=8)", (9,), "9; .*4 to 8"),
+        ("before", (7,), "is 7.* 8"),
+        ("before", (1, 1), "is 1.* 2"),
+        ("date_format", (201,), "201.* 200"),
+        ("dyck", (41,), "41.* 2"),
     ],
 )
 def test_a_length_that_cannot_be_trained_on_is_refused(task, length, why):

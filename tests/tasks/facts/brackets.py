@@ -72,10 +72,7 @@ EXAMPLES = [
     ("solve_equation(as_released=True)", [0, 0], [0]),
 ]
 
-LAWS = {
-    "modular_arithmetic_brackets": (7, lambda left: written(7, 3, left), 3),
-    "solve_equation": (9, equations(9), 7),
-}
+LAWS = {"modular_arithmetic_brackets": (7, lambda left: written(7, 3, left), 3), "solve_equation": (9, equations(9), 7)}
 
 FLOORS = {"modular_arithmetic_brackets": lambda t, n: (values(n).max(),) * 2}
 FLOOR_SIZES = {"modular_arithmetic_brackets": [1, 7, 40], "solve_equation": [3, 9, 40]}

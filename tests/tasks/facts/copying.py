@@ -56,10 +56,7 @@ LAWS = {
     "reverse(symbols=5)": (3, copy, 5),
 }
 
-FLOORS = {
-    "copy": lambda t, n: copied(t, n),
-    "reverse": lambda t, n: (1 / t.symbols,) * 2 if n == 1 else (0.0, 0.0),
-}
+FLOORS = {"copy": lambda t, n: copied(t, n), "reverse": lambda t, n: (1 / t.symbols,) * 2 if n == 1 else (0.0, 0.0)}
 
 BROKEN = [
     (f"reverse(variant='{v}')", 6, "copying", "gather", lambda x, where: draw.gather(x, where + 1))

@@ -38,16 +38,11 @@ EXAMPLES = [
     ("dyck", [3, 11], [3]),
 ]
 
-LAWS = {
-    "dyck(kinds=2, depth=3)": (8, dyck, 3),
-    "dyck(full=True, kinds=2, depth=3)": (8, dyck, 3),
-}
+LAWS = {"dyck(kinds=2, depth=3)": (8, dyck, 3), "dyck(full=True, kinds=2, depth=3)": (8, dyck, 3)}
 
-BAGS = {
-    "dyck": lambda t, n: most_frequent(t.kinds, n // 2),
-}
+BAGS = {"dyck": lambda t, n: most_frequent(t.kinds, n // 2)}
 
 BROKEN = [
     # a word that goes a bracket deeper than the stack loses the kind of that bracket
-    ("dyck(kinds=2, depth=3)", 40, "dyck", "_rises", lambda length, depth, f=made._rises: f(length, depth + 1)[:, :-1]),
+    ("dyck(kinds=2, depth=3)", 40, "dyck", "_rises", lambda length, depth, f=made._rises: f(length, depth + 1)[:, :-1])
 ]

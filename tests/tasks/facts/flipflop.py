@@ -20,13 +20,9 @@ def flip_flop(pairs):
     return law
 
 
-EXAMPLES = [
-    ("flip_flop", [2, 1, 4, 0, 3, 1, 4, 1, 2, 0, 3, 0], [1, 0]),
-]
+EXAMPLES = [("flip_flop", [2, 1, 4, 0, 3, 1, 4, 1, 2, 0, 3, 0], [1, 0])]
 
-LAWS = {
-    "flip_flop(p=0.6)": (8, flip_flop, 4),
-}
+LAWS = {"flip_flop(p=0.6)": (8, flip_flop, 4)}
 
 FLOORS = {}
 

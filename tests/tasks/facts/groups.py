@@ -13,10 +13,7 @@ EXAMPLES = [
     ("word_problem", [0, 59, 0], [0, 59, 59]),
 ]
 
-LAWS = {
-    "word_problem(group='S3')": (3, strings(6), 3),
-    "word_problem(group='Z2')": (5, strings(2), 5),
-}
+LAWS = {"word_problem(group='S3')": (3, strings(6), 3), "word_problem(group='Z2')": (5, strings(2), 5)}
 
 FLOORS = {}
 

@@ -43,7 +43,7 @@ LAWS = {
 }
 
 BAGS = {
-    "mqar": lambda t, n: 1 / t.pairs,  # each value stands in the text once
+    "mqar": lambda t, n: 1 / t.pairs  # each value stands in the text once
 }
 
 FLOOR_SIZES = {"mqar": [16]}

@@ -42,10 +42,7 @@ EXAMPLES = [
     ("multiplication_abacus", [13, 3, 5, 6, 10, 9, 4, 12], [7, 9, 9, 1, 3, 14]),
 ]
 
-LAWS = {
-    "multiply_nxm": (1, one_digit(0), 10),
-    "multiplication_abacus": (1, one_digit(1), 10),
-}
+LAWS = {"multiply_nxm": (1, one_digit(0), 10), "multiplication_abacus": (1, one_digit(1), 10)}
 
 FLOORS = {"multiply_nxm": by_one_digit, "multiplication_abacus": of_two}
 FLOOR_SIZES = {"multiply_nxm": [1, 2, 40], "multiplication_abacus": [1, 2, 15]}

@@ -44,11 +44,7 @@ def passkey(starts):
 
 
 EXAMPLES = [
-    (
-        "needle(fillers=2, keys=3, values=4, width=2)",
-        [14, 0, 1, 9, 3, 10, 6, 8, 0, 11, 3, 13],
-        [6, 8, 15],
-    ),
+    ("needle(fillers=2, keys=3, values=4, width=2)", [14, 0, 1, 9, 3, 10, 6, 8, 0, 11, 3, 13], [6, 8, 15]),
     (
         "needle(fillers=2, keys=3, values=4, needles=2, width=1, queries=2)",
         [14, 9, 3, 10, 6, 1, 9, 2, 10, 5, 11, 2, 3, 13],
@@ -68,14 +64,9 @@ LAWS = {
     "passkey(fillers=1, digits=1)": (4, passkey, 3),
 }
 
-FLOORS = {
-    "needle": lambda t, n: (t.values**-t.width,) * 2,
-    "passkey": lambda t, n: (10**-t.digits,) * 2,
-}
+FLOORS = {"needle": lambda t, n: (t.values**-t.width,) * 2, "passkey": lambda t, n: (10**-t.digits,) * 2}
 
-BROKEN = [
-    ("needle(needles=3)", 40, "needle", "gather", lambda x, where: draw.gather(x, where * (x.shape[1] != 3))),
-]
+BROKEN = [("needle(needles=3)", 40, "needle", "gather", lambda x, where: draw.gather(x, where * (x.shape[1] != 3)))]
 
 PASSKEY = "posenc.lab.tasks.needle:Passkey.make"
 

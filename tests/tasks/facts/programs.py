@@ -68,12 +68,10 @@ EXAMPLES = [
 
 VARIED = ["counting_cope"]
 
-LAWS = {
-    "counting_cope(variables=2, passes=3)": (3, programs, 2),
-}
+LAWS = {"counting_cope(variables=2, passes=3)": (3, programs, 2)}
 
 FLOORS = {
-    "counting_cope": lambda t, n: (commonest(t, n), None),  # who knows the index does not know where the text ends
+    "counting_cope": lambda t, n: (commonest(t, n), None)  # who knows the index does not know where the text ends
 }
 
 BROKEN = [("counting_cope(passes=3)", 40, "programs", "gather", lambda x, where: draw.gather(x, where * 0))]

@@ -38,10 +38,7 @@ EXAMPLES = [
     ("mode(symbols=3)", [5, 2, 0, 2, 0, 2, 1, 4], [2, 6]),
 ]
 
-LAWS = {
-    "count_up(symbols=8)": (4, runs, 8),
-    "mode(symbols=3)": (4, led, 3),
-}
+LAWS = {"count_up(symbols=8)": (4, runs, 8), "mode(symbols=3)": (4, led, 3)}
 
 FLOORS = {"count_up": run}
 

@@ -69,9 +69,7 @@ LAWS = {
     "associative_recall(keys=2, values=2, repeat=True)": (3, repeated, 2),
 }
 
-BAGS = {
-    "associative_recall": lambda t, n: most_frequent(t.values, n),
-}
+BAGS = {"associative_recall": lambda t, n: most_frequent(t.values, n)}
 
 
 def in_one_place(k, out):

@@ -33,18 +33,11 @@ EXAMPLES = [
     ("induction(symbols=8)", [4, 0, 8, 7, 2, 8], [7]),
 ]
 
-LAWS = {
-    "selective_copy(data=2, symbols=2)": (4, selective_copy, 4),
-    "induction(symbols=2)": (4, induction, 2),
-}
+LAWS = {"selective_copy(data=2, symbols=2)": (4, selective_copy, 4), "induction(symbols=2)": (4, induction, 2)}
 
-FLOORS = {
-    "selective_copy": lambda t, n: (0.0, 0.0),
-}
+FLOORS = {"selective_copy": lambda t, n: (0.0, 0.0)}
 
-BAGS = {
-    "induction": lambda t, n: most_frequent(t.symbols, n - 2),
-}
+BAGS = {"induction": lambda t, n: most_frequent(t.symbols, n - 2)}
 
 BROKEN = [("induction", 20, "selective", "pick", lambda x, place: draw.pick(x, place - 1))]
 

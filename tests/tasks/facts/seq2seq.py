@@ -35,11 +35,7 @@ def symbols(task, n):
     return task.symbols**-n, task.symbols**-n
 
 
-FLOORS = {
-    "s2s_copy": symbols,
-    "s2s_reverse": symbols,
-    "toy_translation": lambda t, n: (0.0, t.words**-n / (n - 2)),
-}
+FLOORS = {"s2s_copy": symbols, "s2s_reverse": symbols, "toy_translation": lambda t, n: (0.0, t.words**-n / (n - 2))}
 
 
 def late(x, where):

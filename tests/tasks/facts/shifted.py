@@ -13,12 +13,8 @@ EXAMPLES = [
     ("shifted(task='token_at_index(indices=2, symbols=3)', size=4)", [5, 5, 5, 2, 0, 1, 1, 4], [0]),
 ]
 
-LAWS = {
-    "shifted(task='token_k_back(symbols=3)', size=4)": (2, shifted, 2),
-}
+LAWS = {"shifted(task='token_k_back(symbols=3)', size=4)": (2, shifted, 2)}
 
-BAGS = {
-    "shifted": lambda t, n: None,
-}
+BAGS = {"shifted": lambda t, n: None}
 
 BROKEN = [("shifted(task='copy(symbols=5)', size=6)", 4, "shifted", "_renamed", lambda tokens, alphabet: tokens)]

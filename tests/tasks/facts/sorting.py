@@ -41,10 +41,7 @@ EXAMPLES = [
     ("sort_multi", [13, 1, 2, 0, 10, 3, 1, 10, 9, 9, 12], [3, 1, 10, 9, 9, 10, 1, 2, 0, 14]),
 ]
 
-LAWS = {
-    "sort_single(symbols=5)": (2, symbols, 5),
-    "sort_multi(smallest=8, largest=12)": (2, numbers, 12),
-}
+LAWS = {"sort_single(symbols=5)": (2, symbols, 5), "sort_multi(smallest=8, largest=12)": (2, numbers, 12)}
 
 FLOORS = {"sort_single": one_symbol_throughout, "sort_multi": digits_alike}
 FLOOR_SIZES = {"sort_single": [1, 2, 8], "sort_multi": [1, 3, 8]}

@@ -26,15 +26,9 @@ def two_of_copies(symbols):
     }
 
 
-EXAMPLES = [
-    ("hidden_markov", [7, 7, 2, 9, 9], [7, 2, 9, 9]),
-    ("copies", [0, 5, 2, 0, 5, 2, 1], [5, 2, 0, 5, 2, 1]),
-]
+EXAMPLES = [("hidden_markov", [7, 7, 2, 9, 9], [7, 2, 9, 9]), ("copies", [0, 5, 2, 0, 5, 2, 1], [5, 2, 0, 5, 2, 1])]
 
-LAWS = {
-    "hidden_markov(states=4)": (2, two_of_a_chain, 4),
-    "copies(start=0.5, end=0.5)": (2, two_of_copies, 16),
-}
+LAWS = {"hidden_markov(states=4)": (2, two_of_a_chain, 4), "copies(start=0.5, end=0.5)": (2, two_of_copies, 16)}
 
 PLANTED = [
     ("hidden_markov(states=4)", "posenc.lab.tasks.hidden_markov:HiddenMarkov.make", ">= self.stay", ">= 0.5", "law"),
