@@ -42,33 +42,6 @@ class TestSelectiveRoPE:
         back = jax.jit(jax.grad(loss))(louder(more))["layer"]["temperature"]
         assert (np.abs(back) > 1e-6).all()
 
-    @pytest.mark.parametrize(
-        ("text", "why"),
-        [
-            ("selective_rope(rank=-1)", "'rank'.*'selective_rope'.*-1"),
-            ("selective_rope(kernel=-2)", "'kernel'.*'selective_rope'.*-2"),
-            ("selective_rope(kernel=0, activation='silu')", "'selective_rope'.*kernel=0"),
-            ("selective_rope(base=1)", "base of 'selective_rope' is 1.0"),
-            ("selective_rope(spectrum='rfa')", "0.9"),
-            ("selective_rope(spectrum='rfa', base=0.0)", "0.9"),
-        ],
-    )
-    def test_settings_without_a_meaning_are_refused(self, text, why):
-        with pytest.raises(ValueError, match=why):
-            posenc.parse(text)
-
-    @pytest.mark.parametrize(
-        ("text", "dims", "why"),
-        [
-            ("selective_rope", posenc.Dims(8, 2, 3, 16), "has 3"),
-            ("selective_rope", posenc.Dims(9, 2, 4, 16), "2 heads.* 9"),
-            ("selective_rope(spectrum='rfa', base=0.5)", posenc.Dims(8, 4, 2, 16), "'rfa'.*2 features"),
-        ],
-    )
-    def test_sizes_that_do_not_fit_are_refused(self, text, dims, why):
-        with pytest.raises(ValueError, match=why):
-            posenc.bind(posenc.parse(text), dims)
-
 
 class TestCARoPE:
     @pytest.mark.parametrize("size", [1e4, -1e4])
@@ -138,11 +111,3 @@ class TestRePo:
         gate = np.asarray(params["layer"]["gate"])
         assert np.abs(gate).max() <= 0.06 and abs(gate.std() / 0.02 - 1) < 0.05
         assert made("repo", posenc.Dims(9, 1, 4, 16))[1]["heads"]["w"].shape == (1, 2)
-
-    def test_what_has_no_meaning_is_refused(self):
-        with pytest.raises(ValueError, match="base of 'repo' is 0.0"):
-            posenc.parse("repo(base=0)")
-        with pytest.raises(ValueError, match="'swiglu' or 'linear' or 'shared'"):
-            posenc.parse("repo(mode='quadratic')")
-        with pytest.raises(ValueError, match="has 7"):
-            posenc.bind(posenc.parse("repo"), posenc.Dims(8, 1, 7, 16))

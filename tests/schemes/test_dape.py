@@ -68,17 +68,3 @@ def test_weights_start_between_the_bounds_of_their_inputs():
         w = np.asarray(p[group][name])
         assert np.abs(w).max() <= inputs**-0.5 and abs(w.std() * (3 * inputs) ** 0.5 - 1) < 0.03
     assert p["layer"]["w1"].shape == (8, 500, 3) and p["heads"]["w2"].shape == (4, 500, 3)
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("dape(hidden=0)", "'dape'.*hidden=0"),
-        ("dape_v2(hidden=0)", "'dape_v2'.*hidden=0"),
-        ("dape_v2(kernel=2)", "'dape_v2'.*kernel=2"),
-        ("dape_v2(kernel=-1)", "'dape_v2'.*kernel=-1"),
-    ],
-)
-def test_what_has_no_meaning_is_refused(text, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(text)

@@ -36,29 +36,6 @@ def test_every_setting_changes_the_scores():
     assert min(apart) > 0.1
 
 
-def test_settings_that_would_have_no_effect_are_refused():
-    """The released option 'p2p' is among them, which the authors' code takes and does not compute."""
-    with pytest.raises(ValueError, match="'terms' of 'deberta' takes 'both' or 'c2p' or 'p2c', not 'p2p'"):
-        posenc.parse("deberta(terms='p2p')")
-    with pytest.raises(
-        ValueError,
-        match="'deberta' has mirrored=True, which only the term 'p2c' uses; add that term, or leave mirrored out",
-    ):
-        posenc.parse("deberta(terms='c2p', mirrored=True)")
-
-
-@pytest.mark.parametrize(("settings", "why"), [("reach=0", "reach=0"), ("reach=8, buckets=9", "reach=8.*buckets=9")])
-def test_a_reach_of_nothing_and_more_buckets_than_distances_are_refused(settings, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(f"deberta({settings})")
-
-
-@pytest.mark.parametrize("buckets", [-1, 0, 2, 5, 7])
-def test_logarithmic_buckets_come_in_pairs(buckets):
-    with pytest.raises(ValueError, match=f"buckets={buckets}"):
-        posenc.parse(f"deberta(reach=8, buckets={buckets})")
-
-
 @pytest.mark.parametrize(("buckets", "reach"), [(256, 512), (32, 128), (8, 20), (4, 5), (16, 17), (6, 33), (10, 1000)])
 def test_a_bucket_is_the_logarithm_rounded_up_in_whole_numbers(buckets, reach):
     exact, distance = buckets // 2, np.arange(1, reach + 50)

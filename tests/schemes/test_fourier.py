@@ -42,22 +42,6 @@ def test_all_of_it_belongs_to_all_layers_and_is_as_wide_as_the_model():
     assert posenc.bind(posenc.parse("fourier"), posenc.Dims(5, 1, 5, 8)).features == 6
 
 
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ("axes=0", "'axes'.*0"),
-        ("hidden=0", "'hidden'.*0"),
-        ("features=7", "features=7"),
-        ("features=0", "features=0"),
-        ("gamma=0.0", "gamma=0.0"),
-        ("gamma=-1.0", "gamma=-1.0"),
-    ],
-)
-def test_what_has_no_meaning_is_refused(settings, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(f"fourier({settings})")
-
-
 def test_positions_of_another_number_of_axes_are_refused():
     scheme, params = made("fourier(axes=2)")
     with pytest.raises(ValueError, match="2 axes"):

@@ -69,12 +69,6 @@ def test_features_of_keys_take_even_heads_and_no_number_of_their_own():
         posenc.attend(scheme, {"layer": {}, "heads": {}}, *tokens(4, dims=odd)[:3])
 
 
-@pytest.mark.parametrize("features", [0, 3, -2])
-def test_features_that_make_no_pairs_are_refused(features):
-    with pytest.raises(ValueError, match=f"features={features}"):
-        posenc.parse(f"grape_ap(features={features})")
-
-
 @pytest.mark.parametrize(("text", "why"), [("grape_a", "for what came before"), ("grape_ap", "from a key to a later")])
 def test_they_are_refused_where_the_future_is_seen(text, why):
     scheme, params = made(text)

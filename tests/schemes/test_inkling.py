@@ -55,14 +55,3 @@ def test_real_positions_and_a_seen_future_are_refused():
         posenc.attend(scheme, params, q, k, v, x=x, positions=np.arange(4) / 2)
     with pytest.raises(ValueError, match="causal only"):
         posenc.attend(scheme, params, q, k, v, x=x, mask="full")
-
-
-@pytest.mark.parametrize("name", ["rank", "extent", "floor"])
-def test_settings_without_a_meaning_are_refused(name):
-    with pytest.raises(ValueError, match=f"'{name}' of 'inkling' is 0; it must be at least 1"):
-        posenc.parse(f"inkling({name}=0)")
-
-
-def test_a_temperature_that_would_turn_attention_around_is_refused():
-    with pytest.raises(ValueError, match="'strength' of 'inkling' is -1.0; it must be at least 0"):
-        posenc.parse("inkling(strength=-1.0)")

@@ -112,24 +112,6 @@ def test_where_the_query_stands_at_the_threshold_the_slope_of_fire_lies_between_
     assert below == 0 != above and min(below, above) <= tie <= max(below, above)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("fire(hidden=0)", "'fire'.*hidden=0"),
-        ("fire(eps=0.0)", "above 0"),
-        ("fire(threshold=-1.0)", "'fire'.*threshold=-1.0.*0"),
-        ("sandwich(dim=7)", "even"),
-        ("sandwich(dim=0)", "even"),
-        ("sandwich(first=2)", "not 2"),
-        ("kerple(kernel='linear')", "'log' or 'power' or 'none'"),
-        ("kerple(kernel='none')", "weight=True"),
-    ],
-)
-def test_settings_without_a_meaning_are_refused(text, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(text)
-
-
 def test_fire_for_the_past_alone_is_not_used_where_the_future_is_seen():
     q, k, v, _ = tokens(4)
     scheme, params = made("fire")

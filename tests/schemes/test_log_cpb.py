@@ -54,23 +54,6 @@ def test_weights_start_small_and_biases_at_zero():
     assert abs(np.asarray(params["layer"]["w2"]).std() / 0.02 - 1) < 0.02 and not np.any(params["layer"]["b1"])
 
 
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ("axes=0", "'axes' of 'log_cpb' is 0; it must be at least 1"),
-        ("hidden=0", "'hidden' of 'log_cpb' is 0"),
-        ("depth=0", "'depth' of 'log_cpb' is 0"),
-        ("reach=0.0", "'log_cpb' has reach=0.0; it must be above 0"),
-        ("axes=2, reach=(3.0, 0.0)", "has reach=(3.0, 0.0); it must be above 0"),
-        ("axes=2, reach=(1.0, 2.0, 3.0)", "'log_cpb' has 2 axes and 3 reaches; give one for each axis"),
-        ("activation='gelu'", "takes 'relu' or 'silu', not 'gelu'"),
-    ],
-)
-def test_what_has_no_meaning_is_refused(settings, why):
-    with pytest.raises(ValueError, match=why.replace("(", r"\(").replace(")", r"\)")):
-        posenc.parse(f"log_cpb({settings})")
-
-
 def test_positions_of_another_number_of_axes_are_refused():
     scheme, params = made("log_cpb(axes=2)")
     q = np.zeros((3, 4, 4), np.float32)

@@ -62,19 +62,6 @@ def test_it_is_alone_with_query_and_key_and_comes_first():
     assert posenc.parse("path + alibi")
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("path(rank=0)", "'rank'.*'path'.*0"),
-        ("path(kernel=0)", "'kernel'.*'path'.*0"),
-        ("path(forget='yes')", "takes 'none' or 'scaled' or 'unscaled', not 'yes'"),
-    ],
-)
-def test_settings_without_a_meaning_are_refused(text, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(text)
-
-
 def test_it_is_refused_where_the_future_is_seen_and_between_two_sequences():
     scheme, params = made("path", DIMS)
     q, k, v, x = tokens(4)

@@ -65,19 +65,6 @@ def test_far_places_are_as_exact_as_near_ones(text):
     np.testing.assert_allclose(scores(text, near + 2**20), scores(text, near), atol=5e-6)
 
 
-@pytest.mark.parametrize(("head", "near"), [(6, "4 or 8"), (2, "4"), (9, "8 or 12")])
-def test_a_head_that_cannot_be_halved_into_pairs_is_refused(head, near):
-    with pytest.raises(ValueError, match=rf"has {head} .* {near}"):
-        posenc.bind(posenc.parse("rope_2d"), Dims(8, 1, head, 16))
-
-
-@pytest.mark.parametrize("name", ["rope_2d", "mrope"])
-@pytest.mark.parametrize("base", [0.0, -1.0, 1.0])
-def test_a_base_without_frequencies_is_refused(name, base):
-    with pytest.raises(ValueError, match=rf"base of '{name}' is {base}"):
-        posenc.parse(f"{name}(base={base})")
-
-
 @pytest.mark.parametrize("text", ["rope_2d", "mrope", "liere"])
 def test_positions_of_one_number_are_refused(text):
     scheme, _ = made(text)
@@ -115,25 +102,6 @@ def test_interleaved_sections_are_dealt_out_in_turn():
     np.testing.assert_array_equal(scheme._axis_of_pairs(), [0, 1, 2, 0, 1, 0, 0, 0])
 
 
-@pytest.mark.parametrize(
-    ("sections", "order", "why"),
-    [
-        ((16, 24, 24), "chunked", r"\(16, 24, 24\).* 16 .* 8"),
-        ((2, 5, 1), "interleaved", r"3 of 8 .* 2 .*\(5, 1\)"),
-        ((3, 2, 3), "interleaved", "2 for"),
-    ],
-)
-def test_sections_that_do_not_fit_are_refused(sections, order, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.bind(posenc.parse(f"mrope(sections={sections}, order={order!r})"), Dims(16, 1, 16, 16))
-
-
-@pytest.mark.parametrize("sections", ["(0, 0, 0)", "(-1, 5, 4)"])
-def test_sections_count_pairs(sections):
-    with pytest.raises(ValueError, match="pairs"):
-        posenc.parse(f"mrope(sections={sections})")
-
-
 # LieRE
 
 
@@ -156,30 +124,6 @@ def test_generators_start_between_0_and_2_pi_and_belong_to_heads_unless_shared()
     assert 0 <= own["heads"]["generator"].min() < 0.1 and 6.1 < own["heads"]["generator"].max() <= 2 * np.pi
     shared = init("liere(shared=True, size=4)")
     assert shared["layer"]["generator"].shape == (2, 4, 6) and not shared["heads"]
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("liere(size=3)", "blocks of 3.*size=2, 4, 8"),
-        ("liere(size=1)", "blocks of 1.*size=2, 4, 8"),
-        ("liere(size=16)", "blocks of 16.*size=2, 4, 8"),
-        ("liere(axes=0)", "'liere'.*axes=0"),
-        ("liere(extent=0.0)", "'liere'.*extent=0.0.*0"),
-        ("algebraic(branching=1)", "branching=1"),
-        ("algebraic(decay=0.0)", "decay=0.0"),
-        ("algebraic(decay=1.5)", "decay=1.5"),
-    ],
-)
-def test_settings_without_a_meaning_are_refused(text, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.bind(posenc.parse(text), DIMS)
-
-
-@pytest.mark.parametrize(("head", "near"), [(2, "4"), (7, "6"), (1, "4")])
-def test_a_head_that_axes_cannot_share_is_refused(head, near):
-    with pytest.raises(ValueError, match=rf"{head} features.* {near}"):
-        posenc.bind(posenc.parse("algebraic(structure='grid')"), Dims(8, 1, head, 16))
 
 
 # Algebraic positions

@@ -93,11 +93,6 @@ def test_a_long_row_neither_overflows_nor_loses_its_gradient():
     assert np.isfinite(value) and np.isfinite(back).all() and np.abs(back).max() > 1e-6
 
 
-def test_of_two_that_make_weights_one_is_refused():
-    with pytest.raises(ValueError, match="softmax"):
-        posenc.parse("stick_breaking + stick_breaking(remainder=True)")
-
-
 @pytest.mark.parametrize(("text", "why"), [("cope", "count from a key"), ("stick_breaking", "broken from the query")])
 def test_they_are_refused_where_the_future_is_seen_and_between_two_sequences(text, why):
     scheme, params = made(text)

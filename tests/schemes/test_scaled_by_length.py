@@ -141,29 +141,6 @@ def test_the_original_length_is_the_one_trained_on_unless_given():
     assert made("longrope(fraction=0.5)").long == (4.0, 4.0)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("dynamic_ntk(factor=0.5)", "'factor'.*'dynamic_ntk'.*0.5"),
-        ("dynamic_ntk(original=0)", "'original'.*'dynamic_ntk'.*0"),
-        ("dynamic_ntk(rule='linear', factor=2.0)", "factor.* 2.0"),
-        ("dynamic_ntk(rule='cubic')", "takes 'ntk' or 'linear' or 'by_parts' or 'yarn', not 'cubic'"),
-        ("dynamic_ntk(base=0.0)", "base of 'dynamic_ntk' is 0.0"),
-        ("longrope(factor=0.0)", "'factor'.*'longrope'.*0.0"),
-        ("longrope(original=1)", "'original'.*'longrope'.*1"),
-        ("longrope(long=(1.0, -2.0))", "'long'.*'longrope'.*-2.0"),
-        ("longrope(short=(0.0,))", "'short' of 'longrope' holds 0.0"),
-        ("longrope(switch='never', short=(1.0, 2.0))", "'longrope'.*'never'"),
-        ("longrope(switch='gradual', factor=1.0)", "'longrope'.*'gradual'.*factor=1"),
-        ("longrope(start=-1)", "'start' of 'longrope' is -1"),
-        ("longrope(magnitude=0.0)", "'su'"),
-    ],
-)
-def test_settings_without_meaning_are_refused(text, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(text)
-
-
 @pytest.mark.parametrize("name", ["long", "short"])
 def test_factors_of_another_number_than_the_pairs_are_refused(name):
     with pytest.raises(ValueError, match=f"'{name}' of 'longrope' holds 3 numbers, and 8 of 8 features.*; give 4"):

@@ -104,32 +104,6 @@ def test_the_original_length_is_the_one_trained_on_unless_given(name):
         posenc.attend(posenc.parse(name), {"layer": {}, "heads": {}}, *[features(2, 1, 16)] * 3)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        *[(f"{n}(factor=0.5)", f"'factor' of '{n}' is 0.5; it must be at least 1") for n in STATIC[:-1]],
-        *[(f"{n}(factor=-2.0)", f"'factor' of '{n}' is -2.0; it must be at least 1") for n in STATIC[:-1]],
-        *[(f"{n}(base=1.0)", f"base of '{n}' is 1.0") for n in STATIC],
-        *[(f"{n}(fraction=0.0)", f"'fraction' of '{n}' is 0.0; it must be above 0") for n in STATIC],
-        *[(f"{n}(original=0)", f"'original' of '{n}' is 0; it must be a length of at least 1") for n in STATIC[2:5]],
-        ("yarn(beta_fast=1.0, beta_slow=2.0)", "beta_fast=1.0.*beta_slow=2.0.*0"),
-        ("yarn(attention_factor=0.0)", "'log'"),
-        ("yarn(attention_factor='linear')", "'linear'"),
-        ("yarn(attention_factor=1.2, mscale=0.5)", "'yarn'.*attention_factor=1.2"),
-        ("yarn(mscale=-1.0)", "'yarn'.*mscale=-1.0.*0"),
-        ("yarn(extrapolation_factor=1.5)", "'extrapolation_factor'.*'yarn'.*1.5"),
-        ("by_parts(ntk_factor=-0.5)", "'ntk_factor' of 'by_parts' is -0.5"),
-        ("by_parts(keep=(2.0, 16.0))", r"keep=\(2.0, 16.0\)"),
-        ("by_parts(blend=(1.0, 0.0))", r"blend=\(1.0, 0.0\)"),
-        ("llama3(low_freq_factor=4.0)", "high_freq_factor=4.0, low_freq_factor=4.0"),
-        ("hope(trained=0)", "'trained' of 'hope' is 0"),
-    ],
-)
-def test_settings_without_meaning_are_refused(text, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(text)
-
-
 @pytest.mark.parametrize("name", ["ntk", "by_parts"])
 def test_two_features_have_no_exponent_in_ntk(name):
     for text, head in ((name, 2), (f"{name}(fraction=0.25)", 8)):

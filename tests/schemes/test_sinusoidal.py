@@ -61,9 +61,3 @@ def test_a_learned_scale_starts_at_one_over_the_root_of_the_width_and_is_shared_
     x = np.zeros((5, 16), np.float32)
     np.testing.assert_allclose(posenc.embed(scheme, params, x), encode("", np.arange(5), 16) / 4, rtol=1e-6)
     assert posenc.init(posenc.parse("sinusoidal"), jax.random.key(0), dims) == NONE
-
-
-@pytest.mark.parametrize("base", [0, -10, 1])
-def test_a_base_without_wavelengths_is_refused(base):
-    with pytest.raises(ValueError, match="base of 'sinusoidal'"):
-        posenc.parse(f"sinusoidal(base={base})")

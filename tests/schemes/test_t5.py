@@ -79,22 +79,6 @@ def test_the_table_starts_as_a_normal_of_the_width():
     assert table.shape == (8, 1024) and abs(table.std() * 8 - 1) < 0.03 and abs(table.mean()) < 0.005
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("t5(buckets=7)", "'t5'.*buckets=7"),
-        ("t5(buckets=0)", "'t5'.*buckets=0"),
-        ("t5(buckets=2, bidirectional=True)", "'t5'.*buckets=2"),
-        ("t5(buckets=6, bidirectional=True)", "buckets=6"),
-        ("t5(buckets=32, reach=16)", "'t5'.*reach=16.*16"),
-        ("t5(buckets=32, reach=8, bidirectional=True)", "'t5'.*reach=8.*8"),
-    ],
-)
-def test_buckets_without_a_meaning_are_refused(text, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(text)
-
-
 def test_what_the_model_leaves_without_a_meaning_is_refused_when_it_is_known():
     with pytest.raises(ValueError, match="buckets=6"):
         posenc.bind(posenc.parse("t5(buckets=6)"), Dims(width=4, heads=1, head=4, trained=8, causal=False))

@@ -81,9 +81,3 @@ def test_real_positions_are_refused(text):
 @pytest.mark.parametrize("text", ["learned", "binary"])
 def test_short_integers_are_widened_before_they_overflow(text):
     np.testing.assert_array_equal(embed(text, np.int8([1, 9])), embed(text, np.array([1, 9])))
-
-
-@pytest.mark.parametrize("bits", [0, -1, 32])
-def test_a_number_of_digits_that_no_position_has_is_refused(bits):
-    with pytest.raises(ValueError, match="31"):
-        posenc.parse(f"binary(bits={bits})")

@@ -66,21 +66,6 @@ def test_a_temperature_stands_before_what_it_scales(text):
     assert np.abs(together - attend(text)).max() > 1e-2 and np.abs(together - attend("rope")).max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [("log_n(trained=1)", "length, 1"), ("log_n(trained=0)", "length, 0"), ("llama4(floor=0)", "'floor'.*'llama4'.*0")],
-)
-def test_lengths_without_a_logarithm_are_refused(text, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(text)
-
-
-@pytest.mark.parametrize("text", ["log_n", "ssmax"])
-def test_a_training_length_of_one_is_refused(text):
-    with pytest.raises(ValueError, match=f"'{text}' divides by the logarithm of the training length, 1"):
-        posenc.bind(posenc.parse(text), Dims(8, 1, 4, 1))
-
-
 @pytest.mark.parametrize("text", ["rope + (log_n + alibi) @ index", "nope + (rope + log_n) @ index"])
 def test_the_order_holds_in_a_sum_within_a_sum(text):
     with pytest.raises(ValueError, match="'log_n' is a temperature, so it stands before"):

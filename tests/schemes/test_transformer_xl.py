@@ -40,13 +40,6 @@ def test_the_biases_are_of_all_layers_and_the_projection_of_each():
     assert 0.015 < np.concatenate([np.ravel(a) for a in params["heads"].values()]).std() < 0.025
 
 
-def test_an_odd_width_and_a_base_of_no_frequencies_are_refused():
-    with pytest.raises(ValueError, match="even, not 5"):
-        posenc.bind(posenc.parse("transformer_xl"), posenc.Dims(width=5, heads=1, head=5, trained=8))
-    with pytest.raises(ValueError, match="base"):
-        posenc.parse("transformer_xl(base=1.0)")
-
-
 @pytest.mark.parametrize("after", ["rope", "shaw", "transformer_xl", "(rope + alibi) @ index"])
 def test_what_changes_queries_or_keys_stands_before_what_widens_them(after):
     with pytest.raises(ValueError, match=r"'transformer_xl' gives q and k more features, so .* write .* last\."):

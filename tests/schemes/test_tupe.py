@@ -76,17 +76,3 @@ def test_a_position_without_a_row_is_refused_and_nan_inside_jit(text):
     assert np.isfinite(np.asarray(attend(scheme, params, q, k, v, positions=np.array([2, rows - 1])))).all()
     with pytest.raises(TypeError, match="'tupe' looks positions up in a table, so they must be integers, not float32"):
         posenc.attend(scheme, params, q, k, v, positions=np.array([0.5, 1.0]))
-
-
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ("buckets=6", "buckets=6"),
-        ("buckets=-4", "buckets=-4"),
-        ("buckets=8, reach=2", "reach=2"),
-        ("reach=64", "'tupe'.*buckets=32"),
-    ],
-)
-def test_buckets_that_cannot_be_are_refused(settings, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(f"tupe({settings})")

@@ -135,12 +135,6 @@ def test_a_series_of_nothing_is_refused(head, trained):
         fourier("fope", head=head, trained=trained)
 
 
-@pytest.mark.parametrize(("text", "why"), [("fope(length=0)", "has length=0"), ("fope(gain=-1.0)", "gain=-1")])
-def test_series_without_a_meaning_are_refused(text, why):
-    with pytest.raises(ValueError, match=why):
-        posenc.parse(text)
-
-
 # Words
 
 
@@ -175,15 +169,6 @@ def test_a_refusal_names_the_setting_that_makes_the_table_larger():
     scheme, p = words("complex_order(words=5)")
     with pytest.raises(ValueError, match=r"complex_order\(words="):
         posenc.embed(scheme, p, np.zeros((1, 8), np.float32), positions=np.array([[0, 5]]))
-
-
-def test_what_has_no_second_half_is_refused():
-    with pytest.raises(
-        ValueError, match="'complex_order' uses half of the features as real parts, and the width 7 is odd; take 8"
-    ):
-        posenc.bind(posenc.parse("complex_order"), Dims(7, 1, 7, 16))
-    with pytest.raises(ValueError, match="words=-1"):
-        posenc.parse("complex_order(words=-1)")
 
 
 # Phases of what was read

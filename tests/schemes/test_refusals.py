@@ -1,0 +1,123 @@
+"""Settings and sizes of schemes without a meaning are refused, with what is in question."""
+
+import re
+
+import pytest
+
+import posenc
+
+SETTINGS = """
+alibi: factor=0.0; factor=-1.0; fraction=0.0; fraction=1.5; form='both'
+selective_rope: rank=-1; kernel=-2; kernel=0, activation='silu'; base=1
+repo: base=0; mode='quadratic'
+dape: hidden=0
+dape_v2: hidden=0; kernel=2; kernel=-1
+deberta: terms='p2p'; terms='c2p', mirrored=True; reach=0; reach=8, buckets=9; reach=8, buckets=-1
+deberta: reach=8, buckets=0; reach=8, buckets=2; reach=8, buckets=5; reach=8, buckets=7
+fourier: axes=0; hidden=0; features=7; features=0; gamma=0.0; gamma=-1.0
+grape_ap: features=0; features=3; features=-2
+inkling: rank=0; extent=0; floor=0; strength=-1.0
+fire: hidden=0; eps=0.0; threshold=-1.0
+sandwich: dim=7; dim=0; first=2
+kerple: kernel='linear'; kernel='none'
+log_cpb: axes=0; hidden=0; depth=0; reach=0.0; axes=2, reach=(3.0, 0.0); axes=2, reach=(1.0, 2.0, 3.0)
+log_cpb: activation='gelu'
+path: rank=0; kernel=0; forget='yes'
+rerope: window=0; leak=-0.1; leak=4.0; base=0.0
+self_extend: window=-1; group=0; base=1.0
+tapa: alpha=0.0; share=0.0; share=1.0
+rope: base=0; base=-1; base=1; base=1.0; fraction=0; fraction=1.5; p=0; p=-0.5; p=2
+rope_2d: base=0.0; base=-1.0; base=1.0
+mrope: base=0.0; base=-1.0; base=1.0; sections=(0, 0, 0); sections=(-1, 5, 4)
+dynamic_ntk: factor=0.5; original=0; rule='linear', factor=2.0; rule='cubic'; base=0.0
+longrope: factor=0.0; original=1; switch='never', short=(1.0, 2.0); switch='gradual', factor=1.0; start=-1
+longrope: magnitude=0.0
+pi: factor=0.5; factor=-2.0; base=1.0; fraction=0.0
+ntk: factor=0.5; factor=-2.0; base=1.0; fraction=0.0
+by_parts: factor=0.5; factor=-2.0; base=1.0; fraction=0.0; original=0; ntk_factor=-0.5; keep=(2.0, 16.0)
+by_parts: blend=(1.0, 0.0)
+yarn: factor=0.5; factor=-2.0; base=1.0; fraction=0.0; original=0; beta_fast=1.0, beta_slow=2.0
+yarn: attention_factor=0.0; attention_factor='linear'; attention_factor=1.2, mscale=0.5; mscale=-1.0
+yarn: extrapolation_factor=1.5
+llama3: factor=0.5; factor=-2.0; base=1.0; fraction=0.0; original=0; low_freq_factor=4.0
+hope: base=1.0; fraction=0.0; trained=0
+sinusoidal: base=0; base=-10; base=1
+t5: buckets=7; buckets=0; buckets=2, bidirectional=True; buckets=6, bidirectional=True; buckets=32, reach=16
+t5: buckets=32, reach=8, bidirectional=True
+binary: bits=0; bits=-1; bits=32
+llama4: floor=0
+transformer_xl: base=1.0
+tupe: buckets=6; buckets=-4; buckets=8, reach=2
+fope: length=0; gain=-1.0
+complex_order: words=-1
+"""
+"""Of each scheme, settings of which the refusal names one with its value."""
+ROWS = [line.split(": ", 1) for line in SETTINGS.strip().splitlines()]
+
+TEXTS = [
+    ("selective_rope(spectrum='rfa')", "0.9"),
+    ("selective_rope(spectrum='rfa', base=0.0)", "0.9"),
+    ("rerope(window=3) + rope", "last"),
+    ("self_extend(group=2, window=4) + rope", "last"),
+    ("alibi + tapa", "'tapa'.*first"),
+    ("rope + tapa", "'tapa'.*first"),
+    ("tapa + rope", "'tapa'.*first"),
+    ("log_n + tapa", "'tapa'.*first"),
+    ("stick_breaking + stick_breaking(remainder=True)", "softmax"),
+    ("longrope(long=(1.0, -2.0))", "'long'.*'longrope'.*-2.0"),
+    ("longrope(short=(0.0,))", "'short'.*'longrope'.* 0.0"),
+    ("log_n(trained=1)", "length, 1"),
+    ("log_n(trained=0)", "length, 0"),
+    ("tupe(reach=64)", "'tupe'.*buckets=32"),
+]
+
+SIZES = [
+    ("selective_rope", (8, 2, 3, 16), "has 3"),
+    ("selective_rope", (9, 2, 4, 16), "2 heads.* 9"),
+    ("selective_rope(spectrum='rfa', base=0.5)", (8, 4, 2, 16), "'rfa'.*2 features"),
+    ("repo", (8, 1, 7, 16), "has 7"),
+    ("rope(fraction=0.3)", (8, 2, 8, 16), "fraction=0.3 .* 8 .*fraction=0.25 or 0.5"),
+    ("rope(fraction=0.1)", (8, 2, 8, 16), "fraction=0.1 .* 8 .*fraction=0.25 or 0.5"),
+    ("rope(fraction=0.9)", (8, 2, 8, 16), "fraction=0.9 .* 8 .*fraction=0.75 or 1"),
+    ("rope_2d", (8, 1, 6, 16), "has 6 .* 4 or 8"),
+    ("rope_2d", (8, 1, 2, 16), "has 2 .* 4"),
+    ("rope_2d", (8, 1, 9, 16), "has 9 .* 8 or 12"),
+    ("mrope(sections=(16, 24, 24), order='chunked')", (16, 1, 16, 16), r"\(16, 24, 24\).* 16 .* 8"),
+    ("mrope(sections=(2, 5, 1), order='interleaved')", (16, 1, 16, 16), r"3 of 8 .* 2 .*\(5, 1\)"),
+    ("mrope(sections=(3, 2, 3), order='interleaved')", (16, 1, 16, 16), "2 for"),
+    ("liere(size=3)", (16, 2, 8, 16), "blocks of 3.*size=2, 4, 8"),
+    ("liere(size=1)", (16, 2, 8, 16), "blocks of 1.*size=2, 4, 8"),
+    ("liere(size=16)", (16, 2, 8, 16), "blocks of 16.*size=2, 4, 8"),
+    ("liere(axes=0)", (16, 2, 8, 16), "'liere'.*axes=0"),
+    ("liere(extent=0.0)", (16, 2, 8, 16), "'liere'.*extent=0.0"),
+    ("algebraic(branching=1)", (16, 2, 8, 16), "branching=1"),
+    ("algebraic(decay=0.0)", (16, 2, 8, 16), "decay=0.0"),
+    ("algebraic(decay=1.5)", (16, 2, 8, 16), "decay=1.5"),
+    ("algebraic(structure='grid')", (8, 1, 2, 16), "2 features.* 4"),
+    ("algebraic(structure='grid')", (8, 1, 7, 16), "7 features.* 6"),
+    ("algebraic(structure='grid')", (8, 1, 1, 16), "1 features.* 4"),
+    ("log_n", (8, 1, 4, 1), "'log_n'.*length, 1"),
+    ("ssmax", (8, 1, 4, 1), "'ssmax'.*length, 1"),
+    ("transformer_xl", (5, 1, 5, 8), "even, not 5"),
+    ("complex_order", (7, 1, 7, 16), "'complex_order'.* 7 .* 8"),
+]
+
+
+@pytest.mark.parametrize(("name", "given"), [(name, given) for name, every in ROWS for given in every.split("; ")])
+def test_settings_without_a_meaning_are_refused(name, given):
+    with pytest.raises(ValueError, match=name) as refusal:
+        posenc.parse(f"{name}({given})")
+    settings = (one.split("=", 1) for one in re.split(r", (?=\w+=)", given))
+    assert any(key in str(refusal.value) and value in str(refusal.value) for key, value in settings)
+
+
+@pytest.mark.parametrize(("text", "value"), TEXTS)
+def test_what_does_not_fit_together_is_refused(text, value):
+    with pytest.raises(ValueError, match=value):
+        posenc.parse(text)
+
+
+@pytest.mark.parametrize(("text", "dims", "value"), SIZES)
+def test_sizes_that_do_not_fit_are_refused(text, dims, value):
+    with pytest.raises(ValueError, match=value):
+        posenc.bind(posenc.parse(text), posenc.Dims(*dims))
