@@ -62,28 +62,8 @@ class TestCARoPE:
         c = located(scheme, params, np.zeros((2, 8), np.float32))
         np.testing.assert_allclose(np.diff(c, axis=0)[0], [1, base**-0.5], rtol=1e-4)
 
-    def test_what_has_no_meaning_is_refused(self):
-        with pytest.raises(ValueError, match=r"base of 'carope' is 0\.5; it must be above 1"):
-            posenc.parse("carope(base=0.5)")
-        with pytest.raises(ValueError, match="'carope' has first=2; it must be 0 or 1"):
-            posenc.parse("carope(first=2)")
-        with pytest.raises(ValueError, match="has 5"):
-            posenc.bind(posenc.parse("carope"), posenc.Dims(8, 1, 5, 16))
-        with pytest.raises(ValueError, match="2 features.*first=1"):
-            posenc.bind(posenc.parse("carope"), posenc.Dims(8, 1, 2, 16))
+    def test_two_features_are_a_pair_of_the_second_frequency(self):
         assert posenc.bind(posenc.parse("carope(first=1)"), posenc.Dims(8, 1, 2, 16))
-
-
-@pytest.mark.parametrize("text", ["selective_rope", "carope"])
-def test_what_adds_up_is_refused_where_the_future_is_seen_and_without_features(text):
-    scheme, params = start(text)
-    q, k, v, x = tokens(4, dims=DIMS)
-    with pytest.raises(ValueError, match="causal only"):
-        posenc.attend(scheme, params, q, k, v, x=x, mask="full")
-    with pytest.raises(ValueError, match="pass x"):
-        posenc.attend(scheme, params, q, k, v)
-    with pytest.raises(ValueError, match="two sequences"):
-        posenc.attend(scheme, params, q[:2], k, v, x=x[:2], key_x=x)
 
 
 class TestRePo:

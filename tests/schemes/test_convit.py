@@ -49,17 +49,3 @@ def test_each_head_of_the_largest_kernel_has_an_offset_of_its_own(axes, heads, l
 def test_the_column_comes_first_and_the_first_axis_changes_slowest():
     w = np.asarray(made("convit")[1]["layer"]["w"])
     np.testing.assert_array_equal(w[:, :2], [[-1, -1], [-1, 1], [1, -1], [1, 1]])
-
-
-def test_what_has_no_meaning_is_refused():
-    with pytest.raises(ValueError, match="'convit' has axes=0; it must be at least 1"):
-        posenc.parse("convit(axes=0)")
-    with pytest.raises(ValueError, match="locality=-1.0"):
-        posenc.parse("convit(locality=-1.0)")
-    with pytest.raises(ValueError, match="softmax"):
-        posenc.parse("convit + convit")
-    q = tokens(3)[0]
-    with pytest.raises(ValueError, match="2 axes"):
-        posenc.attend(*made("convit"), q, q, q, positions=np.arange(3))
-    with pytest.raises(ValueError, match="'convit' is undefined between two sequences"):
-        posenc.attend(*made("convit"), q[:2], q, q, mask="full")

@@ -63,11 +63,3 @@ def test_keys_stay_few_where_they_are_told_nothing(terms, keys):
     scheme, params = made(f"deberta({terms!r}, reach=4)", dims)
     cache = posenc.Cache.empty(scheme, params, dims, batch=1, capacity=5, dtype=jnp.float32)
     assert cache.k.shape == (1, keys, 5, 4)
-
-
-def test_positions_between_whole_numbers_and_two_sequences_are_refused():
-    q, k, v, _ = tokens(3)
-    with pytest.raises(TypeError, match="'deberta' looks distances up in a table, so it takes whole positions"):
-        posenc.attend(*made("deberta"), q, k, v, positions=np.arange(3) / 2)
-    with pytest.raises(ValueError, match="'deberta' is undefined between two sequences"):
-        posenc.attend(*made("deberta"), q[:2], k, v, mask="full")

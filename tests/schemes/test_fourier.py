@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from tests.schemes.helpers import DIMS, made, tokens
+from tests.schemes.helpers import made, tokens
 
 
 def test_the_products_of_features_start_as_a_bell_of_the_distance_whose_width_is_gamma():
@@ -40,9 +40,3 @@ def test_all_of_it_belongs_to_all_layers_and_is_as_wide_as_the_model():
         "b2": (6,),
     }
     assert posenc.bind(posenc.parse("fourier"), posenc.Dims(5, 1, 5, 8)).features == 6
-
-
-def test_positions_of_another_number_of_axes_are_refused():
-    scheme, params = made("fourier(axes=2)")
-    with pytest.raises(ValueError, match="2 axes"):
-        posenc.embed(scheme, params, jnp.zeros((3, DIMS.width)), positions=np.arange(3))

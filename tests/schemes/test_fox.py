@@ -82,16 +82,6 @@ def test_a_forgotten_restart_would_be_noticed(monkeypatch):
         test_the_sum_restarts_with_each_document_exactly([1, 1, 1, 2, 2, 2, 2, 3])
 
 
-def test_it_is_refused_where_the_future_is_seen_and_without_features():
-    scheme, params = made("fox")
-    q, k, v, x = tokens(4)
-    with pytest.raises(ValueError, match="causal only"):
-        posenc.attend(scheme, params, q, k, v, x=x, mask="full")
-    with pytest.raises(ValueError, match="pass x"):
-        posenc.attend(scheme, params, q, k, v)
-    assert "cross" in scheme.limits
-
-
 def test_the_scores_of_masked_keys_are_finite_and_gates_start_half_open():
     scheme, params = made("fox", posenc.Dims(width=256, heads=8, head=2, trained=8))
     w = np.asarray(params["heads"]["w"])

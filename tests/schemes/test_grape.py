@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import posenc
 from tests.golden.through import scores
@@ -57,23 +56,3 @@ def test_in_a_sum_features_are_of_the_values_that_the_schemes_before_leave():
     q, k, v, _ = tokens(7)
     params = ({"layer": {}, "heads": {}},) * 2
     assert np.abs(attend(first, params, q, k, 3 * v) - attend(last, params, q, k, 3 * v)).max() > 1e-3
-
-
-def test_features_of_keys_take_even_heads_and_no_number_of_their_own():
-    with pytest.raises(ValueError, match="features=4"):
-        posenc.parse("grape_ap(features=4, source='key')")
-    scheme, odd = posenc.parse(AP), posenc.Dims(6, 2, 3, 16)
-    with pytest.raises(ValueError, match="has 3"):
-        posenc.bind(scheme, odd)
-    with pytest.raises(ValueError, match="has 3"):
-        posenc.attend(scheme, {"layer": {}, "heads": {}}, *tokens(4, dims=odd)[:3])
-
-
-@pytest.mark.parametrize(("text", "why"), [("grape_a", "for what came before"), ("grape_ap", "from a key to a later")])
-def test_they_are_refused_where_the_future_is_seen(text, why):
-    scheme, params = made(text)
-    q, k, v, x = tokens(4)
-    with pytest.raises(ValueError, match=f"causal only.*{why}"):
-        posenc.attend(scheme, params, q, k, v, x=x, mask="full")
-    with pytest.raises(ValueError, match="takes 'key' or 'query' or 'both', not 'value'"):
-        posenc.parse("grape_a(gate='value')")

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import posenc
 from tests.golden.contextual import bias
@@ -46,12 +45,3 @@ def test_profiles_are_shared_by_the_heads_and_start_small():
     profiles, w = np.asarray(params["layer"]["profiles"]), np.asarray(params["heads"]["w"])
     assert profiles.shape == (16, 1024) and w.shape == (8, 16, 64)
     assert abs(profiles.std() / 0.02 - 1) < 0.05 and abs(w.std() / 0.02 - 1) < 0.05
-
-
-def test_real_positions_and_a_seen_future_are_refused():
-    scheme, params = made("inkling")
-    q, k, v, x = tokens(4)
-    with pytest.raises(TypeError, match="'inkling' looks distances up in a table"):
-        posenc.attend(scheme, params, q, k, v, x=x, positions=np.arange(4) / 2)
-    with pytest.raises(ValueError, match="causal only"):
-        posenc.attend(scheme, params, q, k, v, x=x, mask="full")

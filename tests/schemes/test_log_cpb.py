@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import posenc
 from tests.schemes.helpers import DIMS, bias, made
@@ -52,10 +51,3 @@ def test_weights_start_small_and_biases_at_zero():
         512,
     )
     assert abs(np.asarray(params["layer"]["w2"]).std() / 0.02 - 1) < 0.02 and not np.any(params["layer"]["b1"])
-
-
-def test_positions_of_another_number_of_axes_are_refused():
-    scheme, params = made("log_cpb(axes=2)")
-    q = np.zeros((3, 4, 4), np.float32)
-    with pytest.raises(ValueError, match="2 axes"):
-        posenc.attend(scheme, params, q, q, q, positions=np.arange(3))

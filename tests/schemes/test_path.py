@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from tests.schemes.helpers import DIMS, attend, made, tokens
+from tests.schemes.helpers import attend, made, tokens
 
 
 def test_features_of_nothing_have_a_finite_gradient():
@@ -51,21 +51,3 @@ def test_long_paths_of_reflections_are_as_exact_as_short_ones(x64):
     far = run(jax.tree.map(lambda a: a.astype(jnp.float64), params), *exact)
     near = run(jax.tree.map(lambda a: a.astype(jnp.float32), params), *single)
     np.testing.assert_allclose(near, far, atol=2e-5)
-
-
-def test_it_is_alone_with_query_and_key_and_comes_first():
-    for text in ("path + rope", "rope + path", "log_n + path"):
-        with pytest.raises(ValueError, match="'path' replaces q·k"):
-            posenc.parse(text)
-    with pytest.raises(ValueError, match="'path' replaces q·k, so it comes first"):
-        posenc.parse("alibi + path")
-    assert posenc.parse("path + alibi")
-
-
-def test_it_is_refused_where_the_future_is_seen_and_between_two_sequences():
-    scheme, params = made("path", DIMS)
-    q, k, v, x = tokens(4)
-    with pytest.raises(ValueError, match="causal only"):
-        posenc.attend(scheme, params, q, k, v, x=x, mask="full")
-    with pytest.raises(ValueError, match="two sequences"):
-        posenc.attend(scheme, params, q[:2], k, v, x=x[:2], key_x=x)

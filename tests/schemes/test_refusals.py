@@ -2,20 +2,23 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import posenc
+from tests.schemes.helpers import made, tokens
 
+DIMS = posenc.Dims(width=8, heads=4, head=4, trained=16)
 SETTINGS = """
 alibi: factor=0.0; factor=-1.0; fraction=0.0; fraction=1.5; form='both'
 selective_rope: rank=-1; kernel=-2; kernel=0, activation='silu'; base=1
 repo: base=0; mode='quadratic'
 dape: hidden=0
-dape_v2: hidden=0; kernel=2; kernel=-1
+dape_v2: hidden=0; kernel=2; kernel=-1; kernel=1, edge='array'
 deberta: terms='p2p'; terms='c2p', mirrored=True; reach=0; reach=8, buckets=9; reach=8, buckets=-1
 deberta: reach=8, buckets=0; reach=8, buckets=2; reach=8, buckets=5; reach=8, buckets=7
 fourier: axes=0; hidden=0; features=7; features=0; gamma=0.0; gamma=-1.0
-grape_ap: features=0; features=3; features=-2
+grape_ap: features=0; features=3; features=-2; features=4, source='key'
 inkling: rank=0; extent=0; floor=0; strength=-1.0
 fire: hidden=0; eps=0.0; threshold=-1.0
 sandwich: dim=7; dim=0; first=2
@@ -50,6 +53,14 @@ transformer_xl: base=1.0
 tupe: buckets=6; buckets=-4; buckets=8, reach=2
 fope: length=0; gain=-1.0
 complex_order: words=-1
+music_transformer: reach=0
+carope: base=0.5; first=2
+convit: axes=0; locality=-1.0
+grape_a: gate='value'
+grape_m: omega_scale=0.0
+cope: npos=0
+shaw: reach=-1
+xpos: gamma=0; scale_base=0; scale_base=-512; base=1
 """
 """Of each scheme, settings of which the refusal names one with its value."""
 ROWS = [line.split(": ", 1) for line in SETTINGS.strip().splitlines()]
@@ -69,6 +80,17 @@ TEXTS = [
     ("log_n(trained=1)", "length, 1"),
     ("log_n(trained=0)", "length, 0"),
     ("tupe(reach=64)", "'tupe'.*buckets=32"),
+    ("convit + convit", "softmax"),
+    ("tupe + rope", "'tupe'.*'rope'"),
+    ("pope + rope", "'pope'.*'rope'"),
+    ("tapa + vo_rope", "q or"),
+    *[(text, "'path' replaces") for text in ("path + rope", "rope + path", "log_n + path", "alibi + path")],
+    *[(f"transformer_xl + {last}", "last") for last in ("rope", "shaw", "transformer_xl", "(rope + alibi) @ index")],
+    *[(f"rope + {name}", f"'{name}'.*before") for name in ("log_n", "ssmax", "llama4")],
+    ("rope + (log_n + alibi) @ index", "'log_n'.*before"),
+    ("nope + (rope + log_n) @ index", "'log_n'.*before"),
+    ("rerope(window=3) + log_n", "before|after"),
+    ("self_extend(group=2, window=4) + log_n", "before|after"),
 ]
 
 SIZES = [
@@ -100,6 +122,12 @@ SIZES = [
     ("ssmax", (8, 1, 4, 1), "'ssmax'.*length, 1"),
     ("transformer_xl", (5, 1, 5, 8), "even, not 5"),
     ("complex_order", (7, 1, 7, 16), "'complex_order'.* 7 .* 8"),
+    ("carope", (8, 1, 5, 16), "has 5"),
+    ("carope", (8, 1, 2, 16), "2 features.*first=1"),
+    ("sinusoidal_2d", (7, 1, 7, 4), "width.* 7"),
+    ("grape_m", (6, 2, 3, 16), "has 3"),
+    ("tupe + t5", (6, 4, 4, 16), "q·k"),
+    ("rope", (8, 1, 1, 16), "has 1.* 2"),
 ]
 
 
@@ -121,3 +149,62 @@ def test_what_does_not_fit_together_is_refused(text, value):
 def test_sizes_that_do_not_fit_are_refused(text, dims, value):
     with pytest.raises(ValueError, match=value):
         posenc.bind(posenc.parse(text), posenc.Dims(*dims))
+
+
+PAIRS = "rope pi ntk by_parts yarn llama3 hope rerope self_extend vo_rope xpos grape_ap(source='key')".split()
+
+
+@pytest.mark.parametrize("text", PAIRS)
+def test_an_odd_head_is_refused_bound_or_not(text):
+    with pytest.raises(ValueError, match="has 7"):
+        posenc.bind(posenc.parse(text), posenc.Dims(7, 1, 7, 16))
+    scheme, params = made(text, DIMS)
+    with pytest.raises(ValueError, match="has 7"):
+        posenc.attend(scheme, params, *[np.ones((3, 4, 7), np.float32)] * 3, x=np.ones((3, 8), np.float32))
+
+
+FUTURE = """carope cope dape_v2 fire fox grape_a grape_ap grape_m inkling music_transformer path rerope selective_rope
+    self_extend stick_breaking t5 xpos""".split()
+TWO = """carope convit cope deberta dynamic_ntk fox grape_ap grape_m inkling longrope path selective_rope stick_breaking
+    t5 tupe""".split()
+BETWEEN = "abacus binary deberta inkling learned music_transformer shaw t5 tupe".split()
+FEATURES = ["carope", "cope(gates='own')", "fox", "grape_m", "inkling", "path", "selective_rope"]
+ARGUMENTS = {"bidirectional": {"mask": "full"}, "cross": {"key_x": np.ones((4, 8), np.float32)}}
+
+
+def call(text, queries=4, x=True, **arguments):
+    """The scheme at work, by the hook that it has."""
+    scheme, params = made(text, DIMS)
+    q, k, v, features = tokens(4, dims=DIMS)
+    if scheme.overrides("embed"):
+        return posenc.embed(scheme, params, features, **arguments)
+    return posenc.attend(scheme, params, q[:queries], k, v, x=features[:queries] if x else None, **arguments)
+
+
+@pytest.mark.parametrize("limit", ["bidirectional", "cross"])
+def test_a_seen_future_and_two_sequences_are_refused_by_name(limit):
+    names, said = (FUTURE, "causal only") if limit == "bidirectional" else (TWO, "two sequences")
+    assert [name for name in posenc.names() if limit in made(name, DIMS)[0].limits] == names
+    for name in names:
+        with pytest.raises(ValueError, match=f"'{name}' .*{said}"):
+            call(name, 4 if limit == "bidirectional" else 2, **ARGUMENTS[limit])
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_positions_between_whole_numbers_are_refused(name):
+    with pytest.raises(TypeError, match=f"'{name}'"):
+        call(name, positions=np.arange(4, dtype=np.float32) / 2)
+
+
+@pytest.mark.parametrize("text", FEATURES)
+def test_what_reads_features_is_refused_without_them(text):
+    with pytest.raises(ValueError, match="pass x"):
+        call(text, x=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["convit", "fourier(axes=2)", "liere", "log_cpb(axes=2)", "mrope", "rope_2d", "sinusoidal_2d"]
+)
+def test_positions_of_another_number_of_axes_are_refused(text):
+    with pytest.raises(ValueError, match=f"{posenc.parse(text).axes} axes"):
+        call(text, positions=np.arange(4))

@@ -36,13 +36,10 @@ def test_self_extend_shifts_by_a_true_quotient():
         assert np.allclose(ours, theirs, atol=2e-5) == same
 
 
-def test_without_it_keys_ahead_are_where_rope_says_and_the_future_may_not_be_seen():
+def test_without_it_keys_ahead_are_where_rope_says():
     for text in TWO:
         s, rope = scores_of(f"{text}, bidirectional=False)"), scores_of("rope")
         np.testing.assert_allclose(s[:, ~PAST], rope[:, ~PAST], atol=2e-5)
-        q, k, v, _ = tokens(5)
-        with pytest.raises(ValueError, match="mask='causal'"):
-            posenc.attend(posenc.parse(f"{text}, bidirectional=False)"), NONE, q, k, v, mask="full")
 
 
 def test_the_model_says_whether_both_ways_are_meant_and_how_wide_the_window_is():
@@ -74,8 +71,6 @@ def test_a_temperature_multiplies_near_and_far_and_stands_first(text):
     hot = q * np.maximum(1, np.log(INDEX + 1) / np.log(4))[:, None, None].astype(np.float32)
     alone, own = made(f"{text})")
     np.testing.assert_allclose(attend(both, params, q, k, v), attend(alone, own, hot, k, v), atol=2e-6)
-    with pytest.raises(ValueError, match="before|after"):
-        posenc.parse(f"{text}) + log_n")
 
 
 def mixed(s, v):
@@ -89,16 +84,6 @@ def test_what_others_add_is_kept_near_and_far_wherever_they_stand(text):
     expected = mixed(scores_of(text) + scores_of("alibi") - scores_of("nope"), v)
     for both in (f"alibi + {text}", f"{text} + alibi"):
         np.testing.assert_allclose(attend(*made(both), q, k, v), expected, atol=2e-6)
-
-
-@pytest.mark.parametrize("name", ["rerope", "self_extend"])
-def test_an_odd_head_is_refused(name):
-    with pytest.raises(ValueError, match=f"'{name}' turns pairs of features, and a head has 7"):
-        posenc.bind(posenc.parse(name), posenc.Dims(7, 1, 7, 16))
-    x, c = np.ones((3, 7), np.float32), np.arange(3)
-    for side in ("query", "key"):
-        with pytest.raises(ValueError, match=f"'{name}' turns pairs of features, and a head has 7"):
-            getattr(posenc.parse(f"{name}(window=2, bidirectional=False)"), side)({}, x, c)
 
 
 def test_the_slope_of_tapa_is_finite_at_distance_0():

@@ -75,15 +75,6 @@ def test_no_table_is_kept_between_calls():
     assert np.abs(later - first).max() > 0.1
 
 
-@pytest.mark.parametrize(("head", "near"), [(7, "6 or 8"), (1, "2")])
-def test_an_odd_head_is_refused_with_the_nearest_even_ones(head, near):
-    with pytest.raises(ValueError, match=rf"has {head}.* {near}"):
-        posenc.bind(posenc.parse("rope"), Dims(8, 1, head, 16))
-    q = features(3, 1, head)
-    with pytest.raises(ValueError, match=rf"has {head}"):
-        posenc.attend(posenc.parse("rope"), {"layer": {}, "heads": {}}, q, q, q)
-
-
 def test_a_fraction_that_is_an_even_number_but_for_rounding_is_taken():
     assert posenc.bind(posenc.parse("rope(fraction=0.3)"), Dims(8, 1, 20, 16)).fraction == 0.3
 

@@ -65,15 +65,6 @@ def test_far_places_are_as_exact_as_near_ones(text):
     np.testing.assert_allclose(scores(text, near + 2**20), scores(text, near), atol=5e-6)
 
 
-@pytest.mark.parametrize("text", ["rope_2d", "mrope", "liere"])
-def test_positions_of_one_number_are_refused(text):
-    scheme, _ = made(text)
-    q = np.zeros((3, 2, D), np.float32)
-    p = posenc.init(scheme, jax.random.key(0), DIMS)
-    with pytest.raises(ValueError, match=f"{scheme.axes} axes"):
-        posenc.attend(scheme, p, q, q, q, positions=np.arange(3))
-
-
 # M-RoPE
 
 

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import posenc
 from tests.schemes.helpers import DIMS, attend, made, tokens
@@ -91,21 +90,3 @@ def test_a_long_row_neither_overflows_nor_loses_its_gradient():
 
     value, back = jax.jit(jax.value_and_grad(total))(s)
     assert np.isfinite(value) and np.isfinite(back).all() and np.abs(back).max() > 1e-6
-
-
-@pytest.mark.parametrize(("text", "why"), [("cope", "count from a key"), ("stick_breaking", "broken from the query")])
-def test_they_are_refused_where_the_future_is_seen_and_between_two_sequences(text, why):
-    scheme, params = made(text)
-    q, k, v, _ = tokens(5)
-    with pytest.raises(ValueError, match=f"'{text}' is causal only: .*{why}.*use mask='causal'"):
-        posenc.attend(scheme, params, q, k, v, mask="full")
-    with pytest.raises(ValueError, match=f"'{text}' is undefined between two sequences"):
-        posenc.attend(scheme, params, q[:3], k, v)
-
-
-def test_cope_is_refused_without_positions_and_its_own_gates_without_features():
-    with pytest.raises(ValueError, match="'cope' has npos=0; it must be at least 1"):
-        posenc.parse("cope(npos=0)")
-    q, k, v, _ = tokens(5)
-    with pytest.raises(ValueError, match="pass x"):
-        posenc.attend(*made("cope(gates='own')"), q, k, v)

@@ -109,12 +109,3 @@ def test_two_features_have_no_exponent_in_ntk(name):
     for text, head in ((name, 2), (f"{name}(fraction=0.25)", 8)):
         with pytest.raises(ValueError, match=rf"'{name}' has the exponent d / \(d - 2\).*turn at least 4"):
             made(text, Dims(8, 1, head, 16))
-
-
-@pytest.mark.parametrize("name", STATIC)
-def test_an_odd_head_is_refused(name):
-    with pytest.raises(ValueError, match=rf"'{name}' turns pairs of features, and a head has 7; .* 6 or 8"):
-        made(name, Dims(7, 1, 7, 16))
-    q = features(3, 1, 7)
-    with pytest.raises(ValueError, match="has 7"):
-        posenc.attend(made(name), {"layer": {}, "heads": {}}, q, q, q)

@@ -73,11 +73,5 @@ def test_inside_jit_a_position_without_a_row_is_nan_and_the_others_are_themselve
 
 
 @pytest.mark.parametrize("text", ["learned", "binary"])
-def test_real_positions_are_refused(text):
-    with pytest.raises(TypeError, match="float32"):
-        embed(text, np.float32([0.0, 1.5]))
-
-
-@pytest.mark.parametrize("text", ["learned", "binary"])
 def test_short_integers_are_widened_before_they_overflow(text):
     np.testing.assert_array_equal(embed(text, np.int8([1, 9])), embed(text, np.array([1, 9])))

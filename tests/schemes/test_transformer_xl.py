@@ -38,10 +38,3 @@ def test_the_biases_are_of_all_layers_and_the_projection_of_each():
     assert shared["heads"].keys() == {"u", "v"} and unshared["heads"].keys() == {"w"}
     assert {n: a.shape for n, a in params["heads"].items()} == {"u": (4, 4), "v": (4, 4), "w": (4, 6, 4)}
     assert 0.015 < np.concatenate([np.ravel(a) for a in params["heads"].values()]).std() < 0.025
-
-
-@pytest.mark.parametrize("after", ["rope", "shaw", "transformer_xl", "(rope + alibi) @ index"])
-def test_what_changes_queries_or_keys_stands_before_what_widens_them(after):
-    with pytest.raises(ValueError, match=r"'transformer_xl' gives q and k more features, so .* write .* last\."):
-        posenc.parse(f"transformer_xl + {after}")
-    assert [s.precedence for s in posenc.parse("transformer_xl + alibi").parts] == ["last", "any"]

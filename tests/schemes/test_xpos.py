@@ -26,12 +26,6 @@ def test_left_open_the_scale_base_is_half_the_training_length():
     assert posenc.bind(posenc.parse("xpos"), Dims(8, 1, 8, 1024)) == posenc.parse("xpos(scale_base=512.0)")
 
 
-def test_without_a_causal_mask_it_is_refused_with_the_reason():
-    q = features(4, 1, 8)
-    with pytest.raises(ValueError, match="causal only"):
-        posenc.attend(X, {"layer": {}, "heads": {}}, q, q, q, mask="full")
-
-
 @pytest.mark.parametrize("far", [1200, -1200])
 def test_positions_whose_factors_leave_float32_are_refused_and_no_number_inside_jit(far):
     q = features(2, 1, 8)
@@ -41,14 +35,6 @@ def test_positions_whose_factors_leave_float32_are_refused_and_no_number_inside_
     assert np.isfinite(run(np.array([0, 1000]))).all()
     assert not np.isfinite(X.key({}, jnp.asarray(q[:, 0]), jnp.array([0, 2000]))[0]).all()
     jax.jit(run)(np.array([0, far]))  # traced positions have no value to refuse
-
-
-@pytest.mark.parametrize("setting", ["gamma=0", "scale_base=0", "scale_base=-512", "base=1"])
-def test_settings_without_a_meaning_are_refused(setting):
-    with pytest.raises(ValueError, match="above 0"):
-        posenc.parse(f"xpos({setting})")
-    with pytest.raises(ValueError, match="has 5"):
-        posenc.bind(X, Dims(5, 1, 5, 16))
 
 
 def test_float16_which_holds_no_factors_is_refused_and_bfloat16_is_not():
