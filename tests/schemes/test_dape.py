@@ -53,11 +53,6 @@ def test_the_released_edge_has_no_cache():
         posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=4, dtype=jnp.float32)
 
 
-def test_the_first_version_sees_both_ways():
-    q, k, v, _ = tokens(4)
-    assert np.isfinite(attend(*strong("kerple + dape"), q, k, v, mask="full")).all()
-
-
 def test_weights_start_between_the_bounds_of_their_inputs():
     p = made("dape_v2(hidden=500)")[1]
     for name, group, inputs in (("w1", "layer", 2 * 4 * 3), ("w2", "heads", 500 * 3)):

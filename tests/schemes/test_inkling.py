@@ -1,32 +1,16 @@
 """Inkling: profiles that end, a scale that expects normal queries and keys, and a temperature for the whole score."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from tests.golden.contextual import bias
-from tests.schemes.helpers import DIMS, attend, made, tokens
+from tests.schemes.helpers import attend, made, tokens
 
 
 def loud(text, seed=0):
     """Profiles that are seen: at the start they are small."""
     scheme, params = made(text, seed=seed)
     return scheme, jax.tree.map(lambda a: a * 30, params)
-
-
-def added(scheme, params, x):
-    return np.asarray(bias(scheme, params, jnp.asarray(x)[None]))[0]
-
-
-def test_without_profiles_scores_are_divided_by_the_width_of_a_head():
-    scheme, params = made("inkling")
-    params["layer"]["profiles"] = jnp.zeros_like(params["layer"]["profiles"])
-    q, k, v, x = tokens(6)
-    np.testing.assert_allclose(
-        attend(scheme, params, q, k, v, x), attend(*made("nope"), q / DIMS.head**0.5, k, v), atol=1e-6
-    )
-    assert scheme.scale(64) == 1 / 64
 
 
 def test_below_the_floor_and_before_zero_the_temperature_is_one_with_a_finite_gradient():

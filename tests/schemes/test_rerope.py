@@ -25,23 +25,6 @@ def scores_of(text, positions=INDEX, alike=False):
 PAST = np.tri(12, dtype=bool)
 
 
-def test_self_extend_shifts_by_a_true_quotient():
-    """With groups of 3 and a window of 4, a key 4 behind is 1 + 4 - 4/3 away, not 1 + 4 - 1."""
-    q, k, _, _ = tokens(12)
-    ours = scores_of("self_extend(group=3, window=4)")[:, 4, 0]
-    rope, params = made("rope")
-    for away, same in ((5 - 4 / 3, True), (4.0, False)):
-        where = {"positions": np.float32([away]), "key_positions": np.float32([0])}
-        theirs = scores(rope, params, q[4:5], k[:1], **where)[:, 0, 0]
-        assert np.allclose(ours, theirs, atol=2e-5) == same
-
-
-def test_without_it_keys_ahead_are_where_rope_says():
-    for text in TWO:
-        s, rope = scores_of(f"{text}, bidirectional=False)"), scores_of("rope")
-        np.testing.assert_allclose(s[:, ~PAST], rope[:, ~PAST], atol=2e-5)
-
-
 def test_the_model_says_whether_both_ways_are_meant_and_how_wide_the_window_is():
     for causal in (True, False):
         dims = posenc.Dims(32, 4, 8, trained=4096, causal=causal)

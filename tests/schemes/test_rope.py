@@ -9,7 +9,6 @@ import posenc
 from posenc import Dims
 
 DIMS = Dims(width=8, heads=2, head=8, trained=16)
-SHUFFLE = np.array([0, 2, 4, 6, 1, 3, 5, 7])  # from interleaved pairs to halves
 
 
 def features(*shape, seed=0, dtype=np.float32):
@@ -26,35 +25,6 @@ def attend(text, q, k, v):
     return run(q, k, v)
 
 
-def scores(text, q, k, position, dtype=np.float32):
-    return turn(text, q.astype(dtype), position) @ turn(text, k.astype(dtype), position).T
-
-
-def test_negative_positions_are_positions_shifted():
-    q, k, position = features(5, 8), features(5, 8, seed=1), np.arange(5)
-    np.testing.assert_allclose(scores("rope", q, k, position - 40), scores("rope", q, k, position), atol=5e-6)
-
-
-def test_the_layouts_are_one_scheme_after_a_permutation_of_both_sides_and_not_of_one():
-    q, k, v = features(6, 2, 8), features(6, 2, 8, seed=1), features(6, 2, 8, seed=2)
-    interleaved = attend("rope(layout='interleaved')", q, k, v)
-    both = attend("rope", q[..., SHUFFLE], k[..., SHUFFLE], v)
-    one = attend("rope", q[..., SHUFFLE], k, v)
-    np.testing.assert_allclose(both, interleaved, atol=1e-6)
-    assert np.abs(one - interleaved).max() > 1e-2
-    assert np.abs(attend("rope", q, k, v) - interleaved).max() > 1e-2
-
-
-def test_p_keeps_the_highest_frequencies_of_the_whole_head_which_is_no_fraction():
-    x, position = features(6, 16), np.arange(6)
-    kept = turn("rope(p=0.5)", x, position)
-    still = [4, 5, 6, 7, 12, 13, 14, 15]  # the second halves of both halves: low frequencies
-    np.testing.assert_array_equal(kept[:, still], x[:, still])
-    moved = np.setdiff1d(np.arange(16), still)
-    np.testing.assert_array_equal(kept[:, moved], turn("rope", x, position)[:, moved])
-    assert np.abs(kept - turn("rope(fraction=0.5)", x, position)).max() > 0.1
-
-
 def test_angles_in_a_bfloat16_model_are_those_of_float32():
     """In bfloat16, 8192 positions are 897."""
     x = np.ones((8192, 8), np.float32)
@@ -62,17 +32,6 @@ def test_angles_in_a_bfloat16_model_are_those_of_float32():
     ours = np.asarray(turn("rope", jnp.asarray(x, jnp.bfloat16), np.arange(8192)).astype(np.float32))
     assert np.abs(ours - exact).max() <= 2**-8 * np.abs(exact).max()
     assert len(np.unique(ours.round(6), axis=0)) > 8000
-
-
-def test_no_table_is_kept_between_calls():
-    """The same length at two offsets, in either order, and another base in between."""
-    x = features(4, 8)
-    first = turn("rope", x, np.arange(4))
-    later = turn("rope", x, np.arange(4) + 9)
-    turn("rope(base=500.0)", x, np.arange(4))
-    np.testing.assert_array_equal(turn("rope", x, np.arange(4)), first)
-    np.testing.assert_array_equal(turn("rope", x, np.arange(4) + 9), later)
-    assert np.abs(later - first).max() > 0.1
 
 
 def test_a_fraction_that_is_an_even_number_but_for_rounding_is_taken():

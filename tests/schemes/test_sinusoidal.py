@@ -17,18 +17,6 @@ def encode(settings, position, width=8, dtype=jnp.float32):
     return np.asarray(posenc.parse(f"sinusoidal({settings})").encode(jnp.asarray(position), width, dtype))
 
 
-def test_halves_are_interleaved_up_to_a_permutation_and_t2t_is_another_function():
-    position = np.arange(5)
-    interleaved, halves = encode("", position), encode(FORMS[1], position)
-    np.testing.assert_array_equal(halves, interleaved[:, [0, 2, 4, 6, 1, 3, 5, 7]])
-    assert np.abs(encode(FORMS[2], position) - halves).max() > 0.05
-
-
-def test_the_slowest_wavelength_of_t2t_is_exactly_the_base():
-    e = encode("base=50.0, layout='halves', spacing='t2t'", np.array([0, 50]))
-    np.testing.assert_allclose(e[1, 3], np.sin(1.0), atol=1e-6)
-
-
 @pytest.mark.parametrize("settings", FORMS)
 @pytest.mark.parametrize("width", [1, 2, 3, 7])
 def test_narrow_and_odd_widths_are_as_in_the_equation(settings, width):

@@ -1,7 +1,6 @@
 """T5: buckets, to the last distance, and what happens around them."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -47,15 +46,6 @@ def test_a_bucket_off_by_one_would_be_noticed(monkeypatch):
     with pytest.raises(AssertionError):
         theirs = [in_whole_numbers(int(d), 32, 128) for d in FAR[700:]]
         np.testing.assert_array_equal(np.asarray(bucket(FAR[700:], 32, 128, False)), theirs)
-
-
-def test_scores_are_not_divided_by_the_root_of_the_width():
-    scheme, params = made("t5")
-    q, k, v, _ = tokens(5)
-    params["heads"]["table"] = jnp.zeros_like(params["heads"]["table"])
-    np.testing.assert_allclose(
-        attend(scheme, params, q, k, v), attend(*made("nope"), q * DIMS.head**0.5, k, v), atol=1e-5
-    )
 
 
 def test_the_direction_follows_the_model_unless_it_is_given():

@@ -64,10 +64,6 @@ def test_angles_of_keys_start_at_0_or_anywhere(start, low, high):
     assert delta.shape == (4, 64) and low <= delta.min() <= low + 0.2 and high - 0.2 <= delta.max() <= high
 
 
-def test_wider_queries_keep_the_scale_of_the_head_and_nobody_turns_them_after():
-    assert posenc.parse("pope").scale(16) == 0.25
-
-
 @pytest.mark.parametrize("name", ["vo_rope", "pope", "fope", "complex_order", "grape_m"])
 def test_a_base_without_frequencies_is_refused(name):
     for base in (0.0, -1.0, 1.0):
@@ -194,8 +190,3 @@ def test_phases_and_frequencies_belong_to_the_layer_or_to_heads_as_told():
             _, p = made(f"grape_m(phase_per_head={phase}, frequencies_per_head={own})", dims)
             assert set(p["heads"] if phase else p["layer"]) >= {"w", "b"}
             assert "log_frequency" in p["heads" if own else "layer"] and not set(p["heads"]) & set(p["layer"])
-
-
-def test_grape_m_refuses_what_it_cannot_read_or_turn():
-    scheme, p = made("grape_m")
-    q, k, v, _ = tokens(4)
