@@ -9,7 +9,6 @@ import contextlib
 import importlib.util
 import os
 import re
-import typing
 from pathlib import Path
 
 import jax
@@ -25,13 +24,10 @@ from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.published import count_seen
 from posenc.lab.results.results import load
 from posenc.lab.results.verdicts import count_verdicts, findings
-from posenc.lab.spec import run
 from posenc.lab.spec.abilities import ABILITIES
 from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import from_file
-from posenc.lab.spec.presets import PRESETS
 from posenc.lab.tasks.task import Layout
-from posenc.lab.train import generate
 from tests import alias_page, atlas_page, language_numbers
 from tests.huggingface import page as huggingface
 from tests.test_architecture import ORDER, tree
@@ -45,11 +41,6 @@ TEXT = {name: path.read_text(encoding="utf-8") for name, path in PAGES.items()}
 EXPERIMENTS = ROOT / "experiments"
 ALIASES = ("tasks", "models")
 """Modules in the library's namespace that stand for packages of the laboratory."""
-
-
-def flowing(page):
-    """Its text with one space for each break, so that a new line changes nothing."""
-    return " ".join(TEXT[page].split())
 
 
 def quoted(names):
@@ -155,13 +146,7 @@ def test_every_table_that_is_said_to_be_checked_is():
     assert sorted(re.findall(r"<!-- (\w+): this table is checked", "\n".join(TEXT.values()))) == sorted(TABLES)
 
 
-@pytest.mark.parametrize("page", sorted({page for page, _ in TABLES.values()} - {"README.md"}))
-def test_a_page_with_a_table_names_the_command_that_writes_it(page):
-    assert "`POSENC_REGENERATE=1 pytest tests/test_docs.py -n0 -k table`" in flowing(page)
-
-
-def test_the_readme_is_short_and_links_every_page():
-    assert len(TEXT["README.md"].splitlines()) <= 220 and len(PAGES) > 12
+def test_the_readme_links_every_page():
     linked = set(re.findall(r"\]\(((?:docs/)?[\w-]+\.md)", TEXT["README.md"]))
     assert linked == set(PAGES) - {"README.md"} | {"CHANGELOG.md"}
 
@@ -208,13 +193,6 @@ def resolved(dotted):
     return found
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_lines_are_short_and_sentences_plain(page):
-    rest = re.sub(r"^\|.*\|$|^    python3 -m venv.*$", "", TEXT[page], flags=re.MULTILINE)
-    assert max(map(len, rest.splitlines())) <= 120
-    assert not re.search(r"(?<!here )\b(?:is|are) no (?!longer|more\b|less\b)", rest)
-
-
 def test_every_folder_of_the_layout_is_there_and_every_package_is_in_it():
     named = re.findall(r"^    ([\w/]+/) ", TEXT["docs/code.md"], re.MULTILINE)
     assert all((ROOT / folder).is_dir() for folder in named)
@@ -229,36 +207,6 @@ def test_the_picture_of_the_layout_is_the_order_of_imports():
     assert drawn == [{name.removeprefix("lab.") for name in level.split() if name not in ALIASES} for level in levels]
 
 
-def test_settings_of_a_run_are_named():
-    named = re.search(r"## What a run may set\n(.*?)\n## ", TEXT["docs/models.md"], re.DOTALL)[1]
-    for name in (*typing.get_args(Attention), *STEMS.names(), NONE):
-        assert f"`{name}`" in named, name
-    fields = {name for name in re.findall(r"`(\w+)`", named) if name in run.Run.__dataclass_fields__}
-    assert fields >= {"attention", "stem", "norm", "dropout", "width", "depth", "heads", "hidden", "then"}
-
-
-def test_every_preset_is_named():
-    named = re.search(r"for `--preset`: (.*?)\.", flowing("docs/models.md"))[1]
-    assert re.findall(r"`(\w+)`", named) == list(PRESETS)
-
-
-def test_the_functions_of_generation_are_there():
-    named = re.search(r"`posenc\.lab\.train\.generate`: (.*?\.) ", flowing("docs/models.md"))[1]
-    names = re.findall(r"`(\w+)`", named)
-    assert names and all(callable(getattr(generate, name)) for name in names)
-
-
-def test_schemes_that_reencode_are_those_that_the_page_names():
-    text = re.search(r"except for schemes that re-encode earlier tokens \((.*?)\)", flowing("docs/models.md"))[1]
-    named = {name for name in posenc.names() if "reencoded" in posenc.parse(name).limits}
-    assert set(re.findall(r"`(\w+)`", text)) == named
-
-
-def test_the_diagram_is_that_of_the_code():
-    drawn = [line for line in TEXT["README.md"].splitlines() if line.startswith(("    x ─", "    a ─"))]
-    assert len(drawn) == 2 and set(drawn) <= set(scheme.__doc__.splitlines())
-
-
 def test_the_hooks_of_the_page_are_those_of_the_code():
     rows = re.search(r"## The hooks\n(.*?)\n\n[^|]", TEXT["docs/add-a-scheme.md"], re.DOTALL)[1]
     named = re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in rows.splitlines() if row.startswith("| `")))
@@ -269,11 +217,6 @@ def test_the_hooks_of_the_page_are_those_of_the_code():
 def test_the_exit_codes_are_those_of_the_command_line():
     rows = re.findall(r"^\| (\d+) \|", TEXT["docs/cluster.md"], re.MULTILINE)
     assert [*map(int, rows)] == [cli.OK, cli.FAILED, cli.USAGE, cli.NOTHING, cli.DISK, cli.PREEMPTED, cli.STOPPED]
-
-
-def test_every_kind_that_list_takes_is_named():
-    named = re.search(r"posenc list tasks {5,}# also: (.*)", TEXT["README.md"])[1]
-    assert {"schemes", "tasks", *named.split(", ")} == set(listing.KINDS.strip("{}").split(","))
 
 
 def recipes():
@@ -288,10 +231,6 @@ def test_every_recipe_is_a_text_of_what_it_names(text):
     assert posenc.parse(posenc.spec(made)) == made and posenc.bind(made, dims)
 
 
-def test_there_are_recipes():
-    assert len(recipes()) > 15
-
-
 def test_every_equivalence_names_a_test_that_there_is():
     named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", TEXT["docs/schemes.md"])
     assert len(named) > 10
@@ -302,18 +241,3 @@ def test_every_equivalence_names_a_test_that_there_is():
 def test_every_benchmark_is_one():
     named = re.findall(r"python -m benchmarks\.(\w+)", TEXT["docs/benchmarks.md"])
     assert named and all((ROOT / "benchmarks" / f"{name}.py").is_file() for name in named)
-
-
-def test_the_two_commands_stand_on_one_line_each():
-    for end in ("posenc quickstart", "pytest -q"):
-        assert re.search(rf"^    python3 -m venv \.venv && .*{end}$", TEXT["README.md"], re.MULTILINE)
-
-
-def test_every_new_module_in_the_changes_is_there_and_no_old_one_is():
-    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    rows = [line.strip().strip("|").split("|") for line in text.splitlines() if line.startswith("  | `posenc.")]
-    old, new = ({name for row in rows for name in re.findall(r"`(posenc[\w.]+)`", row[column])} for column in (0, 1))
-    assert len(rows) > 10 and all(importlib.import_module(name) for name in new)
-    for name in old - new:
-        found = importlib.util.find_spec(name)
-        assert found is None or found.submodule_search_locations, f"{name} is a module still"
