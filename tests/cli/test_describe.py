@@ -214,42 +214,6 @@ def test_schemes_and_tasks_name_the_experiments_that_ran_them(posenc):
     assert together == ["atlas", "atlas_encoders", "atlas_recall", "atlas_recall_seeds", "extension", "language"]
 
 
-BAD = {
-    "nearest task": (["describe", "revers_string"], "Did you mean 'reverse_string'?"),
-    "nearest scheme": (["describe", "ropee"], "Did you mean 'rope'?"),
-    "cited": (["cite", "even_pair"], "Did you mean 'even_pairs'?"),
-    "setting": (["describe", "copy(symbol=3)"], "no setting 'symbol'"),
-    "size": (["describe", "token_at_index", "--size", "3"], "no size 3"),
-    "size of a scheme": (["describe", "rope", "--size", "3"], "--size is an option for TASK, and 'rope' ignores it"),
-    "width of a task": (["describe", "copy", "--width", "32"], "--width is an option for SCHEME, and 'copy' ignores"),
-    "suite": (["describe", "suite:quik"], "No suite is called 'quik'. Did you mean 'quick'?"),
-    "no suite": (["describe", "suite:"], "No suite is called ''."),
-    "width of a suite": (["describe", "suite:quick", "--width", "32"], "'suite:quick' ignores it; leave it out."),
-    "size of a suite": (["describe", "suite:quick", "--size", "3"], "--size is an option for TASK, and 'suite:quick'"),
-    "file": (["describe", "no_such.py"], "There is no experiment file at 'no_such.py'"),
-    "two": (["describe", "copy + reverse"], "No scheme is called 'copy'"),
-    "nearest model": (["describe", "decodr"], "Did you mean 'decoder'?"),
-    "nearest preset": (["describe", "rouss"], "Did you mean 'ruoss'?"),
-    "marked": (["describe", "preset:mqa"], "No preset is called 'mqa'. Did you mean 'mqar'?"),
-    "marked by a word": (["describe", "preset", "mqa"], "No preset is called 'mqa'. Did you mean 'mqar'?"),
-    "width of a named preset": (["describe", "preset", "mqar", "--width", "3"], "--width is an option for SCHEME"),
-    "setting of a preset": (["describe", "ruoss(width=3)"], "No preset is called 'ruoss(width=3)'."),
-    "setting of a model": (["describe", "lstm(bidirectionl=True)"], "no setting 'bidirectionl'"),
-    "width of a model": (["describe", "lstm", "--width", "32"], "--width is an option for SCHEME, and 'lstm'"),
-    "size of a preset": (["describe", "ruoss", "--size", "32"], "--size is an option for TASK, and 'ruoss'"),
-    "cited model": (["cite", "lstm"], "'lstm' is a model; BibTeX exists for schemes and tasks; see `posenc describe"),
-    "nearest experiment": (["cite", "countin"], "Did you mean 'counting'?"),
-    "cited experiment": (["cite", "counting"], "is an experiment"),
-    "window": (["describe", "copies", "--windows", "257"], "A window of 257 tokens does not fit a text of 256; take"),
-    "windows of a task": (["describe", "copy", "--windows", "4"], "--windows is for sources whose exact losses are"),
-}
-
-
-@pytest.mark.parametrize(("words", "part"), BAD.values(), ids=BAD)
-def test_what_cannot_be_described_gets_one_sentence(refuse, words, part):
-    assert part in refuse(*words)
-
-
 def test_floors_are_counted_on_rows_that_fall_into_few_equal_parts(monkeypatch):
     """A text of settings too: `token_at_index(indices=8)` was made in 8,065 parts of two rows, and never ended."""
     monkeypatch.setattr(task_card, "floors", lambda task, sizes, rows: rows)

@@ -18,28 +18,6 @@ def test_without_slurm_the_command_line_says_so_and_plans_nothing(refuse, tmp_pa
     assert refuse(*SWEEP, "--engine", "slurm") == sentence
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("--engine", "slurm", "--workers", "2"), "--workers is for this machine; say --slurm.workers N with"),
-        (("--slurm.workers", "2"), "--slurm.workers is an option of --engine slurm; add that, or leave it out."),
-        (("--workers", "0"), "--workers is '0'; give a number from 1 to 4096, or auto."),
-        (("--workers", "two"), "--workers is 'two'; give a number from 1 to 4096, or auto."),
-        (("--engine", "ray", "--workers", "2"), "--workers is for this machine; leave it out with --engine ray."),
-        (("--ray.cpus", "2"), "--ray.cpus is an option of --engine ray; add that, or leave it out."),
-        (("--ray.gpus", "1", "--engine", "slurm"), "--ray.gpus is an option of --engine ray; add that, or leave it"),
-        (("--slurm.time", "1", "--engine", "ray"), "--slurm.time is an option of --engine slurm; add that, or leave"),
-        (("--checkpoints", "x"), "--checkpoints is an option of --engine ray; add that, or leave it out."),
-        (("--ray.cpus", "0", "--engine", "ray"), "--ray.cpus is 0; give a whole number from 1 up."),
-        (("--engine", "pbs"), "invalid choice 'pbs' for argument '--engine'"),
-        (("--slurm.workers", "x", "--engine", "slurm"), "--slurm.workers"),
-        (("--slurm.nodes", "2"), "no option of `posenc sweep`"),
-    ],
-)
-def test_engines_that_cannot_be_are_one_sentence(refuse, words, why):
-    assert why.lower() in refuse(*SWEEP, *words).lower()
-
-
 def test_without_ray_the_command_line_says_what_to_install(refuse, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     sentence = "--engine ray needs Ray, which is not installed: pip install 'posenc[ray]'.\n"

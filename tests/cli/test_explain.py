@@ -4,65 +4,6 @@ import json
 
 import pytest
 
-LEAVE = "ignores it; leave it out."
-BAD = {
-    "form": (["attention", "--form", "sideways"], ""),
-    "scheme": (["attention", "--scheme", "ropee"], ""),
-    "pattern": (["attention", "--scheme", "[rope, nope]"], ""),
-    "two sequences": (
-        ["attention", "--form", "cross", "--scheme", "t5"],
-        "t5 is undefined between two sequences, which --form cross has; take --form single",
-    ),
-    "two sequences and no product": (
-        ["attention", "--form", "additive", "--scheme", "path"],
-        "path is undefined between two sequences, which --form additive has",
-    ),
-    "no product": (
-        ["attention", "--form", "additive", "--scheme", "rope + learned"],
-        "rope + learned acts on q·k, which --form additive does without; take",
-    ),
-    "coordinates of a task": (["attention", "--scheme", "learned @ given('coupled')"], ""),
-    "coordinates of two": (["attention", "--form", "cross", "--scheme", "rope @ random_sorted(64)"], ""),
-    "future": (["attention", "--form", "cross", "--causal"], ""),
-    "seed": (["attention", "--seed", "-1"], ""),
-    "seed text": (["attention", "--seed", "one"], ""),
-    "length": (
-        ["attention", "--len", "8"],
-        f"--len is an option for SCHEME or patterns or aliases, and 'attention' {LEAVE}",
-    ),
-    "trained": (["attention", "--trained", "mine"], ""),
-    "page": (["attention", "--html", "x.pdf"], ""),
-    "page nowhere": (["attention", "--html", "nowhere/x.html"], ""),
-    "figure": (["attention", "--png", "x.gif"], ""),
-    "blank scheme": (["rope", "--blank"], ""),
-    "scheme twice": (["rope", "--scheme", "alibi"], ""),
-    "page of a scheme": (["rope", "--html", "x.html"], ""),
-    "seed zero of a scheme": (["rope", "--seed", "0"], f"--seed is an option for attention, and 'rope' {LEAVE}"),
-    "mask of all": (
-        ["all", "--causal"],
-        f"--causal is an option for SCHEME or attention or aliases, and 'all' {LEAVE}",
-    ),
-    "nothing": (
-        ["--len", "8"],
-        "`posenc explain` needs SCHEME or attention or patterns or aliases or all. `posenc explain --help` shows",
-    ),
-    "all of no file": (["all"], "`posenc explain all` draws a figure; name its file with --png FILE."),
-    "mask of a model": (["rope", "--causal", "--trained", "x"], "--causal has no effect with --trained"),
-    "aliases of no turn": (["aliases", "alibi"], ""),
-    "aliases of a sum": (["aliases", "rope + alibi"], ""),
-    "aliases of an odd head": (["aliases", "--head", "7"], ""),
-    "aliases too far back": (["aliases", "--back", "16"], ""),
-    "aliases of a short row": (["aliases", "--len", "3"], ""),
-    "aliases within all": (["aliases", "--within", "1"], ""),
-    "aliases of nothing": (["aliases", "--within", "nan"], ""),
-}
-
-
-@pytest.mark.parametrize(("words", "part"), BAD.values(), ids=BAD)
-def test_what_makes_no_sense_gets_one_sentence_and_writes_nothing(refuse, words, part):
-    sentence = refuse("explain", *words)
-    assert part in sentence and sentence.rstrip()[-1] in ".?`" and "query_start" not in sentence
-
 
 @pytest.mark.ci
 def test_each_form_has_its_own_help_and_the_command_shows_all(posenc):
