@@ -8,6 +8,7 @@ import pytest
 
 from posenc.lab import tasks
 from posenc.lab.tasks.task import TASKS, Layout, Sizes, Task
+from tests import refused
 
 
 def test_a_task_and_its_text_are_one(text):
@@ -22,68 +23,61 @@ def test_settings_take_the_type_of_their_field():
     assert tasks.parse("token_k_back(k=3)") != tasks.parse("pointer_back(reach=3)")
 
 
+SETTINGS = """
+token_k_back: k=0; k=True; k=2.5
+sum_mod: modulus=1; modulus=16777217
+shifted: size=2147483648; task='shifted'
+copy: variant='thrice'
+odds_first: order='odd'
+flip_flop: p=1.5
+fill_blank: hide=0.0; window=2
+addition: other=0; other='some'; format='cho'
+addition_multi: numbers=11; numbers=1
+addition_kazemnejad: shortest=0
+multiply_nxm: m=0
+bitwise_or: other=0
+minesweeper: other=4
+sort_labels: labels=0
+sort_multi: largest=1000000000; smallest=-1
+lego: letters=1
+needle: needles=3, per_key=2; needles=4, per_key=2, queries=3; queries=2; needles=20
+associative_recall: noise=1.0; fuzzy=True, repeat=True
+word_problem: group='S4'
+copies: start=0.4, end=0.1; start=0.0; end=1.5
+hidden_markov: states=1; stay=1.2
+"""
+
+
+@pytest.mark.parametrize(("task", "given"), refused.rows(SETTINGS))
+def test_settings_without_a_meaning_are_refused(task, given):
+    refused.check_refused(tasks.parse, task, given)
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ("token_k_bak", "Did you mean 'token_k_back'?"),
-        ("token_k_back(kk=3)", "it has k, symbols"),
-        ("reverse_string(k=3)", "'k' is a setting of token_k_back"),
-        ("token_k_back(k=0)", "at least 1, not 0"),
-        ("sum_mod(modulus=1)", "at least 2, not 1"),
-        ("sum_mod(modulus=16777217)", "at most 16777216, not 16777217"),
-        ("shifted(size=2147483648)", "The setting 'size' of 'shifted' must be at most"),
-        ("token_k_back(k=True)", "takes a whole number, not True"),
-        ("token_k_back(k=2.5)", "takes a whole number"),
-        ("token_k_back(1, 2, 3)", "given 3 settings"),
-        ("copy(variant='thrice')", "'repeat_twice'"),
-        ("copy(variant='repeat', distinct=True)", "distinct=True is for variant='random' without hints"),
-        ("odds_first(order='odd')", "'as_released' or 'as_described'"),
-        ("flip_flop(p=1.5)", "must be a probability, not 1.5"),
-        ("fill_blank(hide=0.0)", "must be a probability above 0"),
-        ("fill_blank(window=2)", "0 or 1"),
-        ("addition(other=0)", "'any', 'same' or a number of digits from 1 up, not 0"),
-        ("addition(other='some')", "takes 'any' or 'same' or a whole number, not 'some'"),
-        ("addition(hints=1)", "hints must be 0, or at least 2, one for each digit of a sum, not 1"),
-        ("addition(hints=-1)", "hints must be 0, or at least 2, one for each digit of a sum, not -1"),
-        ("addition(hints=9, other=9)", "at least 10, one for each digit of a sum, not 9"),
-        ("addition(format='cho')", "'coupling' or 'abacus'"),
-        ("addition_multi(numbers=11)", "adds 2 to 10 numbers"),
-        ("addition_multi(numbers=1)", "at least 2, not 1"),
-        ("addition_kazemnejad(shortest=0)", "'shortest' of 'addition_kazemnejad' must be at least 1, not 0"),
-        ("multiply_nxm(m=0)", "at least 1, not 0"),
-        ("bitwise_or(other=0)", "a number of bits from 1 up, not 0"),
-        ("minesweeper(other=4)", "a number of rows from 5 up, not 4"),
-        ("sort_labels(labels=0)", "at least 1, not 0"),
+        ("token_k_bak", "'token_k_back'"),
+        ("token_k_back(kk=3)", "k, symbols"),
+        ("reverse_string(k=3)", "setting of token_k_back"),
+        ("token_k_back(1, 2, 3)", "3 settings"),
+        ("copy(variant='repeat', distinct=True)", "distinct=True"),
+        ("addition(hints=1)", "not 1"),
+        ("addition(hints=-1)", "not -1"),
+        ("addition(hints=9, other=9)", "at least 10"),
         ("sort_multi(smallest=12, largest=12)", "'smallest'"),
-        ("sort_multi(largest=1000000000)", "'largest'"),
-        ("sort_multi(smallest=-1)", "'smallest'"),
-        ("lego(letters=1)", "at least 2, not 1"),
-        ("mqar(symbols=8)", "4 pairs need at least 10 symbols"),
-        ("mqar(as_released=True)", "set random_non_queries=True as well"),
-        ("needle(needles=3, per_key=2)", "needles=3 must be a multiple of per_key=2"),
-        ("needle(needles=4, per_key=2, queries=3)", "queries=3 must be at most needles/per_key=2"),
-        ("needle(queries=2)", "queries=2 must be at most needles/per_key=1"),
-        ("needle(needles=20)", "needles/per_key=20 must be at most keys=16"),
-        ("associative_recall(noise=1.0)", "must be in 0 ≤ noise < 1, not 1.0"),
-        ("associative_recall(fuzzy=True, repeat=True)", "cannot have both fuzzy=True and repeat=True"),
-        ("word_problem(group='S4')", "'S5'"),
-        ("copies(start=0.4, end=0.1)", "above 3 times end=0.1 the texts of 'copies' are loops"),
-        ("copies(start=0.0)", "'start' of 'copies' must be above 0"),
-        ("copies(end=1.5)", "'end' of 'copies' must be above 0 and at most 1"),
-        ("hidden_markov(states=1)", "'states' of 'hidden_markov' must be at least 2"),
-        ("hidden_markov(stay=1.2)", "must be a probability"),
-        ("shifted(task='copies')", "'copies' asks for the next token, so fillers would be asked for"),
-        ("shifted(task='shifted')", "cannot be shifted itself"),
-        ("shifted(task='s2s_copy')", "has a source besides its text"),
-        ("shifted(task='copyy')", "Did you mean 'copy'"),
-        ("shifted(task='token_k_back(k=40)')", "has no size 32"),
-        ("shifted(task='copy + copy')", "is not one task"),
-        ("shifted(size=-1)", "has no size -1"),
-        ("copy + copy", "is not one task"),
-        ("[copy]", "is not one task"),
-        ("copy @ index", "is not one task"),
+        ("mqar(symbols=8)", "10 symbols"),
+        ("mqar(as_released=True)", "random_non_queries=True"),
+        ("shifted(task='copies')", "'copies'"),
+        ("shifted(task='s2s_copy')", "'s2s_copy'"),
+        ("shifted(task='copyy')", "'copy'"),
+        ("shifted(task='token_k_back(k=40)')", "size 32"),
+        ("shifted(task='copy + copy')", "one task"),
+        ("shifted(size=-1)", "size -1"),
+        ("copy + copy", "one task"),
+        ("[copy]", "one task"),
+        ("copy @ index", "one task"),
         ("", "names nothing"),
-        ("__import__('os')", "No task is called"),
+        ("__import__('os')", "'__import__'"),
     ],
 )
 def test_a_wrong_text_is_refused_in_one_sentence(wrong, says):
@@ -95,18 +89,18 @@ def test_a_wrong_text_is_refused_in_one_sentence(wrong, says):
 @pytest.mark.parametrize(
     ("task", "given", "error", "says"),
     [
-        ("token_at_index(indices=8)", dict(n=7, n_max=16), ValueError, "has no size 7; with these settings take 8 to"),
-        ("token_at_index(indices=8)", dict(n=9, n_max=7), ValueError, "has no size 7; with these settings take at"),
+        ("token_at_index(indices=8)", dict(n=7, n_max=16), ValueError, "take 8 to"),
+        ("token_at_index(indices=8)", dict(n=9, n_max=7), ValueError, "size 7"),
         ("token_k_back(k=3)", dict(n=3, n_max=8), ValueError, "take 4 to 8"),
-        ("token_k_back(k=3)", dict(n=9, n_max=8), ValueError, "has no size 9"),
+        ("token_k_back(k=3)", dict(n=9, n_max=8), ValueError, "size 9"),
         ("associative_recall(keys=8)", dict(n=4, n_max=9), ValueError, "take 1 to 8"),
-        ("reverse_string", dict(n=0, n_max=8), ValueError, "has no size 0"),
-        ("reverse_string", dict(n=jnp.array([4, -1]), n_max=8), ValueError, "has no size -1"),
+        ("reverse_string", dict(n=0, n_max=8), ValueError, "size 0"),
+        ("reverse_string", dict(n=jnp.array([4, -1]), n_max=8), ValueError, "size -1"),
         ("reverse_string", dict(n=jnp.ones(3, jnp.int32), n_max=8), ValueError, "not (3,)"),
         ("reverse_string", dict(n=4.0, n_max=8), TypeError, "whole number"),
         ("reverse_string", dict(n=4, n_max=8.0), TypeError, "whole number"),
         ("reverse_string", dict(n=True, n_max=8), TypeError, "whole number"),
-        ("reverse_string", dict(n=4, n_max=8, batch=0), ValueError, "whole number of rows, at least 1"),
+        ("reverse_string", dict(n=4, n_max=8, batch=0), ValueError, "rows"),
     ],
 )
 def test_a_wrong_size_is_refused_in_one_sentence(task, given, error, says):
