@@ -1,4 +1,5 @@
-"""Names, shapes and types of every scheme's parameters at fixed sizes, as `parameters.json` records them.
+"""Names, shapes and types of every scheme's parameters at fixed sizes, as `parameters.json` records them, and which of
+them all layers share.
 
 python -m tests.contract.parameters        # write the file anew, after a change that is meant
 """
@@ -21,9 +22,10 @@ def snapshot(name: str) -> dict[str, dict[str, str]]:
     for settings in ({}, *cls.samples):
         scheme = posenc.bind(cls(**settings), DIMS)
         made = jax.eval_shape(lambda key, s=scheme: posenc.init(s, key, DIMS), jax.random.key(0))
-        leaves = jax.tree_util.tree_leaves_with_path(made)
-        paths = {"/".join(k.key for k in path): f"{a.dtype}{list(a.shape)}" for path, a in leaves}
-        found[posenc.spec(cls(**settings))] = paths
+        paths = found[posenc.spec(cls(**settings))] = {}
+        for part, shared in zip(posenc.split(scheme, made), (" shared", ""), strict=True):
+            for path, a in jax.tree_util.tree_leaves_with_path(part):
+                paths["/".join(k.key for k in path)] = f"{a.dtype}{list(a.shape)}{shared}"
     return found
 
 

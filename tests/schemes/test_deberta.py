@@ -48,15 +48,6 @@ def test_a_bucket_is_the_logarithm_rounded_up_in_whole_numbers(buckets, reach):
     np.testing.assert_array_equal(rows(distance, buckets, reach), np.minimum(expected, buckets - 1))
 
 
-def test_the_table_is_of_all_layers_and_the_projections_of_each():
-    scheme, params = made("deberta(reach=8, buckets=4)")
-    shared, unshared = posenc.split(scheme, params)
-    assert {n: a.shape for n, a in shared["layer"].items()} == {"table": (8, DIMS.width)} and not shared["heads"]
-    assert unshared["heads"].keys() == {"key", "key_bias", "query", "query_bias"} and not unshared["layer"]
-    assert made("deberta(terms='p2c')")[1]["heads"].keys() == {"query", "query_bias"}
-    assert made("deberta")[1]["layer"]["table"].shape == (1024, DIMS.width)
-
-
 @pytest.mark.parametrize(("terms", "keys"), [("c2p", 2), ("p2c", 4), ("both", 4)])
 def test_keys_stay_few_where_they_are_told_nothing(terms, keys):
     dims = posenc.Dims(6, 4, 4, 16, key_heads=2)

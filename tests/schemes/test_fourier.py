@@ -29,14 +29,5 @@ def test_real_positions_are_served_and_have_gradients():
     assert np.abs(e(at + 1e-3) - e(at)).max() < 0.1 and np.abs(e(at + 1) - e(at)).max() > 1e-2
 
 
-def test_all_of_it_belongs_to_all_layers_and_is_as_wide_as_the_model():
-    scheme, params = made("fourier")
-    shared, own = posenc.split(scheme, params)
-    assert not own["layer"] and {n: a.shape for n, a in shared["layer"].items()} == {
-        "frequency": (1, 3),
-        "w1": (6, 32),
-        "b1": (32,),
-        "w2": (32, 6),
-        "b2": (6,),
-    }
+def test_features_are_as_many_as_the_model_is_wide_and_even():
     assert posenc.bind(posenc.parse("fourier"), posenc.Dims(5, 1, 5, 8)).features == 6

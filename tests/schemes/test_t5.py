@@ -57,12 +57,6 @@ def test_the_direction_follows_the_model_unless_it_is_given():
         posenc.init(posenc.parse("t5"), jax.random.key(0), DIMS)
 
 
-def test_one_table_serves_all_layers_and_no_other_sequence():
-    scheme, params = made("t5")
-    shared, unshared = posenc.split(scheme, params)
-    assert shared["heads"].keys() == {"table"} and not unshared["heads"]
-
-
 def test_the_table_starts_as_a_normal_of_the_width():
     table = made("t5(buckets=1024, reach=2000)", Dims(width=64, heads=8, head=8, trained=4))[1]["heads"]["table"]
     assert table.shape == (8, 1024) and abs(table.std() * 8 - 1) < 0.03 and abs(table.mean()) < 0.005

@@ -38,12 +38,6 @@ def test_initial_values_are_spread_as_declared():
     assert abs(added.var() - 1) < 0.1
 
 
-@pytest.mark.parametrize("text", ["learned", "binary"])
-def test_the_vectors_are_shared_by_layers(text):
-    tied, own = posenc.split(*made(text))
-    assert jax.tree.leaves(own) == [] and len(jax.tree.leaves(tied)) == 1
-
-
 @pytest.mark.parametrize(("text", "rows"), CASES)
 @pytest.mark.parametrize("beyond", [0, 5, 10**6])
 def test_a_position_without_a_row_is_refused_with_both_numbers(text, rows, beyond):

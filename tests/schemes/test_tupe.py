@@ -37,14 +37,6 @@ def test_the_widened_product_is_the_dense_term_also_where_lengths_differ_and_pos
     np.testing.assert_allclose(ours, (content + dense) / 8**0.5, atol=1e-12)
 
 
-def test_all_of_it_belongs_to_all_layers():
-    scheme, params = made(RESET)
-    shared, unshared = posenc.split(scheme, params)
-    assert not unshared["layer"] and not unshared["heads"]
-    assert shared["layer"]["table"].shape == (17, DIMS.width) and shared["heads"]["bias"].shape == (4, 9)
-    assert made("tupe")[1]["layer"]["table"].shape == (16, DIMS.width) and "bias" not in made("tupe")[1]["heads"]
-
-
 @pytest.mark.ci
 def test_no_distance_uses_the_bucket_that_is_kept_for_the_query_cls():
     """The authors reserve half the number of buckets; the future's buckets begin after it."""

@@ -112,13 +112,6 @@ def test_coefficients_scatter_around_ones_and_are_never_trained_unless_told_so()
         assert moved == [learns] * 2 and scheme.frozen == (frozenset() if learns else {"cos", "sin", "both"})
 
 
-def test_parameters_are_of_heads_unless_shared_and_twofold_unless_not_separate():
-    shapes = lambda text, group: {n: a.shape for n, a in fourier(text)[1][group].items()}  # noqa: E731
-    assert shapes("fope", "heads") == {"cos": (2, 3, 3), "sin": (2, 3, 3)}
-    assert shapes("fope(shared=True, separate=False)", "layer") == {"both": (3, 3)}
-    assert shapes("fope(zeros='kept')", "heads")["cos"] == (2, 8, 8)
-
-
 @pytest.mark.parametrize(("head", "trained"), [(2, 64), (16, 6)])
 def test_a_series_of_nothing_is_refused(head, trained):
     with pytest.raises(ValueError, match=rf"{head} features.* {trained} tokens"):
@@ -181,12 +174,3 @@ def test_phases_start_as_steps_of_the_released_gate():
     scheme, p = made("grape_m")
     c = phases(scheme, p, tokens(5)[3])
     np.testing.assert_allclose(c, 0.39372 * np.arange(5), atol=1e-4)
-
-
-def test_phases_and_frequencies_belong_to_the_layer_or_to_heads_as_told():
-    dims = Dims(width=6, heads=4, head=4, trained=16)
-    for phase in (False, True):
-        for own in (False, True):
-            _, p = made(f"grape_m(phase_per_head={phase}, frequencies_per_head={own})", dims)
-            assert set(p["heads"] if phase else p["layer"]) >= {"w", "b"}
-            assert "log_frequency" in p["heads" if own else "layer"] and not set(p["heads"]) & set(p["layer"])
