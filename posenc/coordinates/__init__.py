@@ -50,7 +50,7 @@ def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 
 def check_reach(scheme: Any, dims: Dims, inputs: Given, train: bool) -> None:
     """Refuse, by the schemes' `check_positions`, the largest positions that coordinates draw for concrete tokens."""
     for coordinates, schemes in (draw for layer in layers(scheme) for draw in layer.draws):
-        largest = None if coordinates is None else coordinates.largest(checked(inputs), train)
+        largest = None if coordinates is None else coordinates.largest(inputs, train)
         if largest is None:
             continue
         for s in schemes:
