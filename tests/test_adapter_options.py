@@ -28,6 +28,7 @@ ALL = {"all": ({"scale": 0.3, "cap": 0.5, "sinks": True}, {"mask": posenc.Window
 CASES = ALL | {name: (about, {}) for name, about in LAYER.items()} | {name: ({}, about) for name, about in CALL.items()}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_layer_takes_what_attend_takes(case, kind):
@@ -50,6 +51,7 @@ def test_decoding_with_scale_cap_and_sinks_is_the_full_forward(kind):
     np.testing.assert_allclose(jnp.concatenate(out, 1), layer(tokens()), atol=2e-6)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_layer_multiplies_by_its_weights_as_it_is_told_to(kind):
     scheme, layer, weights, position = made("alibi", kind, dims(), product=lambda x, w: 2 * x @ w)

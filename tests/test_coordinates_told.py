@@ -36,6 +36,7 @@ def test_the_training_length_comes_from_the_model_or_is_asked_for():
     assert bound == posenc.parse("rope @ random_float(trained=12)") == posenc.bind(bound, posenc.Dims(8, 2, 4, 99))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", ["random_float(trained=4)", "augment", "augment(center='mean')", "skip(64)"])
 def test_padding_changes_no_position(text):
     for train in (True, False):

@@ -29,6 +29,7 @@ def dropped(params):
     return {name: kept for name, kept in params.items() if not isinstance(kept, dict) or kept}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("params", [None, {}, {"layer": {}}, {"heads": {}}, {"layer": None, "heads": {}}])
 @pytest.mark.parametrize("text", ["rope", "rope + window(3)", "rope + alibi"])
 def test_a_scheme_that_learns_nothing_needs_no_parameters(text, params):
@@ -42,6 +43,7 @@ def test_a_scheme_that_learns_nothing_needs_no_parameters(text, params):
     assert fn(Q, K, V).shape == Q.shape
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", ["t5", "kerple", "rope + kerple", "shaw + alibi + t5", "fox"])
 def test_what_a_file_drops_of_a_scheme_that_learns_is_not_missed(text):
     scheme, whole = made(text)

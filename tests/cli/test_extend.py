@@ -81,6 +81,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_a_task_fails_its_property_by_name(name):
     good = checks.check(faulty(EVEN), only=name)

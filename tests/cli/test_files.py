@@ -28,11 +28,13 @@ def test_a_file_of_the_users_is_never_replaced(refuse, runs, tmp_path, words, na
     assert (tmp_path / name).read_text() == PRECIOUS
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("words", "name"), CASES)
 def test_a_missing_folder_is_not_made(refuse, runs, words, name):
     refuse(*words.format(f"missing/{name}").split())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "words",
     [

@@ -30,6 +30,7 @@ def test_a_closed_standard_output_is_one_sentence(tmp_path):
     )
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full disk to try")
 @pytest.mark.parametrize("words", ["list models", "--help", "list schemes --json"])
 def test_a_full_standard_output_exits_as_other_full_disks_do(words, tmp_path):
@@ -42,6 +43,7 @@ def test_a_closed_standard_error_leaves_the_exit_code(tmp_path):
     assert run("posenc list schems 2>&-", tmp_path).returncode == 2
 
 
+@pytest.mark.ci
 def test_ctrl_c_while_the_command_line_is_imported_is_a_stop(tmp_path):
     """A finder of modules that sends Ctrl-C stands where the imports are slow."""
     code = """

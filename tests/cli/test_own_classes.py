@@ -55,6 +55,7 @@ def planned(monkeypatch):
     return found
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
@@ -160,6 +161,7 @@ def test_a_wrong_task_or_import_is_one_sentence(refuse, files, words, why):
     assert why in refuse(*words)
 
 
+@pytest.mark.ci
 def test_reading_a_run_imports_nothing(posenc, files, tmp_path):
     """Not by tables, figures, or what makes a bundle, nor from a bundle."""
     (tmp_path / "mine.py").write_text("from pathlib import Path\nPath('imported').touch()\n")

@@ -88,6 +88,7 @@ def looked_at(schemes, task):
     return examined(experiment)
 
 
+@pytest.mark.ci
 def test_a_scheme_that_fails_is_said_and_the_others_are_left(own):
     texts = {own(name): why for name, (_, why) in SCHEMES.items()}
     found = looked_at(["rope", *texts], ["even_pairs"])

@@ -21,6 +21,7 @@ def read(config):
         return None
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("part", range(8))
 def test_every_config_is_read_as_transformers_builds_it_or_refused(part):
     """No config is read as another model; what transformers does not run has no right answer."""

@@ -117,6 +117,7 @@ def test_batches_go_through_a_shard_map_of_the_users_own(text, kernel):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-5), gradient(over), gradient(call))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("entered", [True, False], ids=["mesh entered", "mesh of the arrays alone"])
 def test_explicit_axes_are_taken_with_and_without_jit_and_kept(entered):
     scheme, params, _ = made("rope + alibi", 8)

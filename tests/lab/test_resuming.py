@@ -65,6 +65,7 @@ def test_a_signal_that_nohup_has_ignored_stays_ignored(tmp_path):
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("step", [4, 6, 8])
 def test_training_in_two_stages_goes_on_before_at_and_after_the_change(uninterrupted, tmp_path, step):
     stopped(tmp_path / "x", step, STAGED)

@@ -190,6 +190,7 @@ def check_both_stages(folder, seeds=REPORTED, schemes=("rope",)):
     assert finished(folder) and standing(folder).undecided == 0
 
 
+@pytest.mark.ci
 def test_one_command_trains_both_stages(tuned_run):
     folder, watch = tuned_run
     check_both_stages(folder)

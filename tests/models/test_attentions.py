@@ -52,6 +52,7 @@ def by_hand(model, tokens, attention, scheme, causal):
     return np.array([oracle.norm(t, p["scale"]) for t in x]) @ p["readout"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("heads", [1, 2])
 @pytest.mark.parametrize("scheme", ["nope", "alibi"])
 @pytest.mark.parametrize("attention", EVERY)
@@ -103,6 +104,7 @@ def test_all_is_trained_but_the_queries_and_keys_of_an_average(attention):
     assert all(float(jnp.abs(a).max()) == 0 for a in idle) == (attention == "average")
 
 
+@pytest.mark.ci
 def test_an_average_of_what_is_seen_is_one():
     dims = Dims(width=4, heads=1, head=4, trained=5)
     scheme = with_attention("average", parse("nope"), dims)

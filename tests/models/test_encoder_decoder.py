@@ -118,6 +118,7 @@ def test_padding_of_either_sequence_is_seen_by_nobody(scheme, norm):
     np.testing.assert_allclose(one[0, :4], run(model, short)[0], atol=2e-5)
 
 
+@pytest.mark.ci
 def test_the_writer_does_not_look_ahead_and_the_reader_looks_both_ways():
     model, inputs = made("rope"), given()
     one = run(model, inputs)

@@ -41,6 +41,7 @@ def test_a_wrong_gradient_would_be_noticed(monkeypatch, wrong):
         test_its_gradient_is_that_of_the_product((3, 5))
 
 
+@pytest.mark.ci
 def test_lanes_may_be_mapped_and_weights_may_be_more_precise_than_tokens():
     x, w = jnp.asarray(drawn(2, 3, 5, 6), jnp.bfloat16), drawn(2, 6, 4)
     loss = lambda product, x, w: (product(x, w).astype(jnp.float32) ** 2).sum()  # noqa: E731

@@ -25,21 +25,14 @@ def oracle(name):
     return importlib.import_module(f"tests.oracles.{name}")
 
 
-def settings(names, late):
-    """These schemes as they stand, and their samples with these marks."""
-    for name in names:
-        cls = SCHEMES.find(name)
-        if cls.__module__.startswith("posenc."):
-            for n, given in enumerate(({}, *cls.samples)):
-                yield pytest.param(cls, given, id=f"{name}-{n}", marks=late if n else ())
-
-
 def pytest_generate_tests(metafunc):
     if metafunc.function is test_a_scheme_equals_its_equation:
-        unverified = metafunc.config.getoption("unverified")
-        late = () if unverified or metafunc.config.getoption("record") else pytest.mark.ci
-        names = stale() if unverified else posenc.names()
-        metafunc.parametrize(("cls", "given"), list(settings(names, late)))
+        names = stale() if metafunc.config.getoption("unverified") else posenc.names()
+        ours = {name: cls for name in names if (cls := SCHEMES.find(name)).__module__.startswith("posenc.")}
+        cases = {
+            f"{name}-{n}": (cls, given) for name, cls in ours.items() for n, given in enumerate(({}, *cls.samples))
+        }
+        metafunc.parametrize(("cls", "given"), list(cases.values()), ids=list(cases))
 
 
 def shaken(params, seed):

@@ -57,6 +57,7 @@ def test_gradients_are_finite_at_distance_0_even_with_respect_to_positions(text)
     assert np.isfinite(value) and all(np.isfinite(a).all() for a in jax.tree.leaves(back))
 
 
+@pytest.mark.ci
 def test_a_power_without_its_guard_would_be_noticed(monkeypatch):
     monkeypatch.setattr(kerple, "power", lambda d, exponent: d**exponent)
     with pytest.raises(AssertionError), jax.disable_jit():  # a compiled program would not know

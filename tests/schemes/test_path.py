@@ -9,6 +9,7 @@ import posenc
 from tests.schemes.helpers import attend, made, tokens
 
 
+@pytest.mark.ci
 def test_features_of_nothing_have_a_finite_gradient():
     """A norm at 0."""
     scheme, params = made("path(forget='scaled')")
@@ -18,6 +19,7 @@ def test_features_of_nothing_have_a_finite_gradient():
     assert all(np.isfinite(a).all() for a in jax.tree.leaves(back))
 
 
+@pytest.mark.ci
 def test_a_forget_gate_that_is_not_scaled_is_fox_added():
     scheme, params = made("path(forget='unscaled')")
     params["heads"]["gate"] = params["heads"]["gate"] * 30

@@ -62,6 +62,7 @@ def test_a_p_that_keeps_nothing_is_refused_with_the_smallest_that_does(setting, 
     posenc.bind(posenc.parse(f"rope({smallest})"), Dims(8, 1, head, 16))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", ["rope", "xpos(scale_base=1e12)", "sinusoidal", "sandwich", "transformer_xl"])
 def test_positions_of_more_than_31_bits_are_refused_and_nan_inside_jit(text):
     """A float beyond them would become the largest whole number in silence."""

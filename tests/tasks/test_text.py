@@ -198,6 +198,7 @@ def test_a_corpus_is_named_with_its_digest(folder):
         sources.check(before | {"sources": {"corpus brown": "0"}})
 
 
+@pytest.mark.ci
 def test_fillers_before_a_text_keep_its_parts(folder):
     task = tasks.parse("shifted(task=\"text(file='my.txt')\", size=16)")
     assert identity(task)["task"] == "text(file='my.txt', corpus=None, characters=False)"
