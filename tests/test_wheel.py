@@ -102,7 +102,7 @@ def run(python, *words, cwd):
 def test_the_library_works_with_what_it_declares(alone, tmp_path):
     done = run(alone, "-c", LIBRARY, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "posenc.nnx needs Flax; run `pip install 'posenc[lab]'`, or `pip install flax`.\n"
+    assert "pip install 'posenc[lab]'" in done.stdout and done.stdout.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", ["list", "quickstart", "--help"])

@@ -14,20 +14,18 @@ SWEEP = ("sweep", "--grid", "scheme=rope", "--name", "mine")
 
 def test_without_slurm_the_command_line_says_so_and_plans_nothing(refuse, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    sentence = "SLURM is not here: there is no sbatch on the path; submit from a machine that has it.\n"
-    assert refuse(*SWEEP, "--engine", "slurm") == sentence
+    assert "sbatch" in refuse(*SWEEP, "--engine", "slurm")
 
 
 def test_without_ray_the_command_line_says_what_to_install(refuse, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    sentence = "--engine ray needs Ray, which is not installed: pip install 'posenc[ray]'.\n"
-    assert refuse(*SWEEP, "--engine", "ray") == sentence
+    assert "pip install 'posenc[ray]'" in refuse(*SWEEP, "--engine", "ray")
 
 
 def test_an_address_that_does_not_answer_is_one_sentence_before_anything_is_planned(refuse, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: True)
     sentence = refuse(*SWEEP, "--engine", "ray", "--ray.address", "127.0.0.1:1")
-    assert sentence.startswith("--ray.address 127.0.0.1:1 does not answer (Connection refused); give the HOST:PORT")
+    assert "127.0.0.1:1" in sentence and "Connection refused" in sentence
 
 
 def test_a_dry_run_says_what_each_group_would_get_and_needs_no_cluster(posenc, tmp_path):
@@ -59,25 +57,21 @@ def test_the_time_left_of_groups_that_train_elsewhere_follows_from_all_of_them(m
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("given", "named"),
     [
-        ({"cpus": 0}, "--ray.cpus is 0; give a whole number from 1 up."),
-        ({"cpus": -2}, "--ray.cpus is -2; give a whole number from 1 up."),
-        ({"gpus": -1}, "--ray.gpus is -1; give a whole number from 0 up, or a part of 1 such as 0.5."),
-        ({"gpus": 1.5}, "--ray.gpus is 1.5; give a whole number from 0 up, or a part of 1 such as 0.5."),
-        ({"gpus": float("nan")}, "--ray.gpus is nan; give a whole number from 0 up, or a part of 1 such as 0.5."),
-        ({"address": "here"}, "--ray.address is 'here'; give auto or HOST:PORT, as `ray start --head` prints."),
-        ({"address": "ray://a"}, "--ray.address is 'ray://a'; give auto or HOST:PORT, as `ray start --head` prints."),
-        ({"address": "a:0"}, "--ray.address is 'a:0'; give auto or HOST:PORT, as `ray start --head` prints."),
-        ({"address": "a:70000"}, "--ray.address is 'a:70000'; give auto or HOST:PORT, as `ray start --head` prints."),
-        ({"checkpoints": ""}, "--checkpoints is empty; give a folder or URL that all nodes see, or leave it out."),
-        ({"checkpoints": "ftp://a/b"}, "--checkpoints is 'ftp://a/b'; give a folder, or a URL of gs://, s3://, az://."),
+        ({"cpus": 0}, "--ray.cpus is 0"),
+        ({"cpus": -2}, "--ray.cpus is -2"),
+        ({"gpus": -1}, "--ray.gpus is -1"),
+        ({"gpus": 1.5}, "--ray.gpus is 1.5"),
+        ({"gpus": float("nan")}, "--ray.gpus is nan"),
+        *[({"address": text}, f"--ray.address is {text!r}") for text in ("here", "ray://a", "a:0", "a:70000")],
+        ({"checkpoints": ""}, "--checkpoints is empty"),
+        ({"checkpoints": "ftp://a/b"}, "--checkpoints is 'ftp://a/b'"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_requested_is_one_sentence(given, why):
-    with pytest.raises(ValueError) as refused:
+)
+def test_what_cannot_be_requested_is_one_sentence(given, named):
+    with pytest.raises(ValueError, match=named):
         RayEngine(**given)
-    assert str(refused.value) == why
 
 
 def test_addresses_are_host_and_port():
@@ -121,4 +115,4 @@ def test_what_ray_says_in_many_lines_is_one_sentence():
         text.startswith("Ray at a:1 cannot be joined from ")
         and ": Version mismatch: Ray: 2.9.0 Python: 3.11.7; run" in text
     )
-    assert engines.refusal("auto", "Could not find any running Ray instance.").startswith("No Ray cluster runs on this")
+    assert engines.refusal("auto", "Could not find any running Ray instance.").startswith("No Ray cluster")

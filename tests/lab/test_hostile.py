@@ -173,9 +173,9 @@ def test_a_doubled_plan_is_refused_and_an_emptied_one_is_noticed():
         store.status(folder)
     plan.write_text("")
     found = store.status(folder)
-    assert found.counts["done"] == 0 and found.problems == ("The plan lacks 6 recorded trials; restore plan.jsonl.",)
+    assert found.counts["done"] == 0 and "lacks 6 " in found.problems[0]
     plan.write_text("\n".join(text.splitlines()[1:]) + "\n")
-    assert store.status(folder).problems == ("The plan lacks 1 recorded trial; restore plan.jsonl.",)
+    assert "lacks 1 " in store.status(folder).problems[0]
 
 
 @pytest.mark.parametrize("older", [False, True])

@@ -52,7 +52,7 @@ def test_what_ray_carries_needs_python_alone_and_names_a_node_without_posenc():
     parts = cloudpickle.dumps(ray.remote_parts(Parts(), 1, 0))
     done = subprocess.run(command, input=parts, capture_output=True, cwd="/")
     answer, events = done.stdout.decode().splitlines()
-    assert "'refused'" in answer and "cannot import posenc (No module named 'posenc'); install it there" in answer
+    assert "'refused'" in answer and "No module named 'posenc'" in answer
     assert events == f"[('a', ('started', {socket.gethostname()!r}))] []", "each event once"
 
 

