@@ -19,8 +19,6 @@ from posenc.catalog.schemes import summary
 from posenc.core import scheme
 from posenc.lab import cli, tasks
 from posenc.lab.cli import claims, listing, templates
-from posenc.lab.models.kinds import Attention
-from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.published import count_seen
 from posenc.lab.results.results import load
 from posenc.lab.results.verdicts import count_verdicts, findings
