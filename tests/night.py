@@ -1,9 +1,10 @@
 """Three tiers of tests: by day, with every `.ci/run` (`-m "ci and not nightly"`), and at night (`-m nightly`).
 
-A test runs by day unless a marker at the test says otherwise. A test in `MANY` makes one claim of many schemes, tasks
-or models through the same code. Of its cases the 1st, 17th, 33rd … run by day, the 5th, 13th, 21st … with `.ci/run`,
-and the others at night. A test of `MANY` that is marked `ci` has no case by day. Refusals and tests marked `guard` run
-all their cases. Tests that share the sampler of a task (`draw`) choose the same tasks.
+A test runs by day unless it is marked `ci` or `nightly`, or its file stands in `DEAR`, which waits for `.ci/run`.
+A test in `MANY` makes one claim of many schemes, tasks or models through the same code. Of its cases the 1st, 17th,
+33rd … run by day, the 5th, 13th, 21st … with `.ci/run`, and the others at night. Where such a test waits for `.ci/run`,
+its 1st, 9th, 17th … run there. Refusals and tests marked `guard` run all their cases. Tests that share the sampler of a
+task (`draw`) choose the same tasks.
 """
 
 from collections import defaultdict
@@ -12,6 +13,38 @@ from typing import Any
 
 import pytest
 
+DEAR = (
+    "contract/test_decoding.py",
+    "contract/test_number_types.py",
+    "contract/test_out_of_range.py",
+    "huggingface/test_recorded.py",
+    "importers/",
+    "kernels/test_blocks.py",
+    "kernels/test_export.py",
+    "kernels/test_weighting.py",
+    "lab/test_checkpoints.py",
+    "lab/test_generate.py",
+    "lab/test_hostile.py",
+    "lab/test_logs.py",
+    "lab/test_names.py",
+    "lab/test_placed.py",
+    "lab/test_ray_driver.py",
+    "lab/test_resuming.py",
+    "lab/test_saving.py",
+    "lab/test_tuning_rates.py",
+    "models/test_transformer.py",
+    "tasks/test_sources.py",
+    "tasks/test_task_floors.py",
+    "tasks/test_task_measure.py",
+    "test_adapters.py",
+    "test_bfloat16.py",
+    "test_committed_figures.py",
+    "test_coordinates",
+    "test_distances.py",
+    "test_equivalences.py",
+    "test_foreign.py",
+)
+"""Where the paths of files begin that are too dear by day."""
 MANY = (
     "contract/test_attention.py",
     "contract/test_decoding.py",
@@ -50,15 +83,19 @@ MANY = (
     "test_stems.py",
 )
 """Where the paths of such tests begin."""
-PLACES = tuple(f"tests/{place}" for place in MANY)
 
 
 def spread(items: Iterable[Any]) -> None:
-    """Mark the cases of tests in `MANY` that do not run by day."""
+    """Mark the tests and cases that do not run by day."""
+    dear, many = (tuple(f"tests/{place}" for place in places) for places in (DEAR, MANY))
     tests = defaultdict(list)
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if item.nodeid.startswith(PLACES) and item.nodeid != test and not item.get_closest_marker("nightly"):
+        if item.get_closest_marker("nightly"):
+            continue
+        if item.nodeid.startswith(dear):
+            item.add_marker(pytest.mark.ci)
+        if item.nodeid.startswith(many) and item.nodeid != test:
             tests[test].append(item)
     for test, cases in tests.items():
         if cases[0].get_closest_marker("guard") or "refuse" in test:

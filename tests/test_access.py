@@ -48,6 +48,7 @@ def test_what_acts_on_the_input_is_found(text, before):
     assert posenc.acts_on_input(scheme) == (before is not None)
 
 
+@pytest.mark.ci
 def test_a_model_built_from_a_pattern_embeds_once_and_binding_changes_no_answer():
     pattern = posenc.bind(posenc.parse("sinusoidal + [rope, alibi]"), DIMS)
     x, before = jax.random.normal(jax.random.key(0), (2, 9, DIMS.width)), posenc.input_scheme(pattern)

@@ -91,6 +91,7 @@ def test_sinks_need_a_softmax():
         made("stick_breaking", "nnx", dims(), sinks=True)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_call_that_makes_no_sense_is_refused(kind):
     _, layer, *_ = made("nope", kind, dims())

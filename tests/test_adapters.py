@@ -183,7 +183,6 @@ def test_nobody_gets_nope_in_silence(text):
         made(text, kind, dims(), embedded=True)
 
 
-@pytest.mark.ci
 def test_a_module_inside_a_model_of_each_framework_learns():
     """A step of gradient descent through each lowers the loss, its positional parameters included."""
 

@@ -16,6 +16,7 @@ from posenc.lab.store import folder as store
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.ci
 def test_a_simulated_run_is_valid_and_a_few_trials_are_left(tmp_path):
     folder = tmp_path / "x"
     scale.simulated(folder, 30)

@@ -91,7 +91,6 @@ def test_a_softmax_in_bfloat16_would_be_noticed():
     assert {"exp", "div"} <= coarse(lambda x: jax.nn.softmax(x @ x.mT) @ x)
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("kind", ["nnx", "equinox"])
 def test_decoding_in_bfloat16_is_the_whole_sequence(kind):
     layer = cast(made("rope + kerple", kind, DIMS)[1], HALF)

@@ -30,12 +30,10 @@ def draws():
     return {size: np.asarray(draw(size)(keys)) for size in (8, 64)}
 
 
-@pytest.mark.ci
 def test_random_positions_rise_and_stay_below_the_limit(draws):
     assert (np.diff(draws[8]) > 0).all() and draws[8].min() >= 0 and draws[8].max() < 2048
 
 
-@pytest.mark.ci
 def test_random_positions_follow_the_law_of_order_statistics(draws):
     """The r-th smallest of 8 from 0..2047 has the mean r 2049 / 9 - 1: 1820.3 for the largest, 226.7 for the first."""
     expected = np.arange(1, 9) * 2049 / 9 - 1
@@ -67,7 +65,6 @@ def rows(text, train=True, length=None, index=None):
     return np.asarray(coordinates(text)(KEY, offered if index is None else offered | {"index": index}, train))
 
 
-@pytest.mark.ci
 def test_each_says_whether_a_draw_serves_the_batch_or_one_example():
     shared, own = rows("random_sorted(2048)"), rows("random_sorted(2048, each='example')")
     assert shared.shape == own.shape == (3, 6)
@@ -76,7 +73,6 @@ def test_each_says_whether_a_draw_serves_the_batch_or_one_example():
     assert (shared == shared[0]).all() and len(np.unique(own[:, 0])) == 3
 
 
-@pytest.mark.ci
 def test_examples_of_unequal_lengths_keep_their_own_law():
     ours = rows("random_sorted(2048)", length=jnp.array([6, 2, 4]))
     assert (np.diff(ours[1, :2]) > 0).all() and (np.diff(ours[2, :4]) > 0).all()
@@ -155,7 +151,6 @@ def test_a_placed_scheme_without_positions_is_refused():
         posenc.embed(posenc.parse("sinusoidal @ offset(3)"), none, np.zeros((3, 4)))
 
 
-@pytest.mark.ci
 def test_one_array_for_all_parts_is_refused_by_any_of_them_and_a_tuple_by_a_scheme_alone():
     dims, x = posenc.Dims(4, 1, 4, 3), np.zeros((2, 4), np.float32)
     scheme = posenc.parse("sinusoidal + learned")

@@ -36,7 +36,6 @@ def test_the_training_length_comes_from_the_model_or_is_asked_for():
     assert bound == posenc.parse("rope @ random_float(trained=12)") == posenc.bind(bound, posenc.Dims(8, 2, 4, 99))
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("text", ["random_float(trained=4)", "augment", "augment(center='mean')", "skip(64)"])
 def test_padding_changes_no_position(text):
     for train in (True, False):
@@ -44,7 +43,6 @@ def test_padding_changes_no_position(text):
         np.testing.assert_allclose(long[:5], short, rtol=1e-6)
 
 
-@pytest.mark.ci
 def test_cape_shifts_all_and_each_and_scales_within_its_bounds_in_training_only():
     drawn = many("augment(5.0, 0.0, 1.0)", 6)
     np.testing.assert_allclose(drawn - drawn[:, :1], np.broadcast_to(np.arange(6.0), drawn.shape), atol=1e-5)
@@ -75,7 +73,6 @@ def test_an_image_is_spread_over_the_unit_square_and_its_axes_are_shifted_apart(
     assert np.ptp(moved, axis=1).max() < 1e-5 and (moved[:, 0, 0] != moved[:, 0, 1]).all()
 
 
-@pytest.mark.ci
 def test_each_example_draws_its_own_augmentation_unless_told():
     lengths = np.array([4, 4])
     own = coordinates("augment")(KEY, given(4, lengths), True)
@@ -165,7 +162,6 @@ def test_a_separator_belongs_to_the_segment_that_it_ends():
     np.testing.assert_array_equal(clipped, [0, 1, 0, 1, 1, 0, 0])
 
 
-@pytest.mark.ci
 def test_bilevel_encoding_is_a_sum_of_two_schemes():
     """BiPE by its parts: the embedding knows places inside segments, the rotation knows segments."""
     scheme = posenc.parse("learned @ segments('inside') + rope @ segments('which')")

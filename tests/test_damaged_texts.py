@@ -27,6 +27,7 @@ def damaged(text, draw):
     return text
 
 
+@pytest.mark.ci
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_damaged_text_is_read_as_what_it_says_or_refused_in_one_sentence(seed):

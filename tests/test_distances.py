@@ -58,7 +58,6 @@ def test_as_released_the_token_itself_and_all_later_keys_share_one_distance():
     assert len(np.unique(between[np.triu_indices(8)])) == 1 and len(np.unique(between)) >= 7
 
 
-@pytest.mark.ci
 def test_granularity_is_one_draw_for_each_layer_or_pass_and_for_each_batch_or_example():
     """Their attention draws for each layer, their input once."""
     per_layer = "random_sorted(64, 'layer', over='distances')"
@@ -110,7 +109,6 @@ def test_distances_that_are_gaps_are_the_positions_that_are_indices(x64):
         np.testing.assert_array_equal(alibi(positions=Distances(index, -index), **how), alibi(positions=index, **how))
 
 
-@pytest.mark.ci
 def test_each_sequence_may_have_distances_of_its_own_and_a_part_of_a_sum_too(x64):
     q, k, v = tokens(3, 6, 2, 4)
     scheme = posenc.parse("rope + alibi @ random_sorted(64, each='example', over='distances')")

@@ -115,7 +115,6 @@ def test_along_one_axis_every_generator_is_rope_at_learned_frequencies_in_anothe
         differ(attend(text, q, k, v, PLACES, frequency=np.stack([w for w, _ in forms])), theirs)
 
 
-@pytest.mark.ci
 def test_generators_of_two_axes_that_do_not_commute_are_no_rope():
     """In two dimensions scores of LieRE are not a function of the difference of positions, while RoPE-Mixed's are."""
     q, k, v = tokens()

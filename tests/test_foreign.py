@@ -81,7 +81,6 @@ class OfLinen(linen.Module):
         return linen.MultiHeadDotProductAttention(num_heads=H, attention_fn=fn)(x)
 
 
-@pytest.mark.ci
 def test_a_linen_model_trains_the_parameters_inside_the_hook():
     model = OfLinen()
     variables = jax.jit(model.init)(jax.random.key(0), X)
@@ -115,7 +114,6 @@ def test_a_mask_of_the_layer_narrows_that_of_the_scheme_and_the_hook(text):
     np.testing.assert_allclose(out, project(posenc.attend(plain, params, *heads, mask=visible)), atol=2e-6)
 
 
-@pytest.mark.ci
 def test_dropout_of_the_layer_is_that_of_attend():
     scheme, params = ready("rope + alibi")
     q, k, v = jax.random.normal(jax.random.key(4), (3, B, L, H, D))
@@ -201,7 +199,6 @@ def test_flax_s_cache_is_refused_since_it_does_not_say_where_a_query_stands():
         layer(X[:, :1])
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("text", ["rope", "rope(frequencies='learned')", "log_n + rope(fraction=0.5)", "xpos"])
 def test_equinox_s_attention_with_processed_heads_is_attend(text):
     scheme, params = ready(text)

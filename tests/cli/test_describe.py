@@ -205,6 +205,7 @@ def test_an_experiment_is_described_by_its_file(posenc, tmp_path):
     assert "describes no experiment" in posenc("describe", "plain.py").err
 
 
+@pytest.mark.ci
 def test_schemes_and_tasks_name_the_experiments_that_ran_them(posenc):
     assert "\n  experiments  atlas, atlas_encoders, averaging\n" in posenc("describe", "count_symbol").out
     assert "\n  experiments  atlas, atlas_recall, invariance" in posenc("describe", "xpos").out

@@ -61,6 +61,7 @@ def test_a_bundle_of_another_run_is_not_replaced(posenc, refuse, runs, tmp_path)
     assert (tmp_path / "b.json").read_bytes() == before
 
 
+@pytest.mark.ci
 def test_a_figure_goes_to_a_folder(posenc, refuse, runs):
     assert "give a folder" in refuse("plot", "mine", "-o", "x.svg")
     assert "FOLDER" in posenc("plot", "--help").out

@@ -117,6 +117,7 @@ def test_settings_that_no_scheme_could_have_are_refused_with_own_ones_too(own, r
     assert "one layer's scores" in said and ".py" not in said
 
 
+@pytest.mark.ci
 def test_a_group_that_fails_stops_no_other_and_hides_none(own, posenc):
     grid = [f"scheme=rope,{own('Boom')},{own('Late')}", f"task=even_pairs,{own('Raises')},{own('Nothing')}"]
     said = posenc("sweep", "--grid", *grid, "--set", *TINY, "--name", "r")

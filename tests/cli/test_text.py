@@ -25,6 +25,7 @@ def text(posenc, tmp_path, monkeypatch):
     return tmp_path / "my.txt"
 
 
+@pytest.mark.ci
 def test_a_run_goes_on_from_another_folder_and_no_file_of_it_holds_the_text(posenc, text, tmp_path, monkeypatch):
     assert sweep(posenc, "--seeds", "1").code == 0
     elsewhere = tmp_path / "elsewhere"

@@ -117,7 +117,6 @@ def test_a_ring_equals_the_full_forward_at_every_step(text, x64):
     assert int(cache.length) == LONG and sorted(np.asarray(cache.index)) == list(range(LONG - PLACES, LONG))
 
 
-@pytest.mark.ci
 def test_a_ring_holds_under_positions_that_are_given(x64):
     """Repeated, unordered and real ones: a ring counts places, never positions."""
     scheme, params = made("rope + kerple")
@@ -128,7 +127,6 @@ def test_a_ring_holds_under_positions_that_are_given(x64):
     same(decode(stepper(scheme, params, mask=LOOK), cache, tokens, positions=told)[0], whole)
 
 
-@pytest.mark.ci
 def test_the_window_of_a_scheme_is_that_of_its_ring(x64):
     scheme, params = made("alibi + window(5)")
     tokens = drawn(4, LONG)
@@ -139,7 +137,6 @@ def test_the_window_of_a_scheme_is_that_of_its_ring(x64):
             lambda: empty(scheme, params, 4, 4, ring=True))  # fmt: skip
 
 
-@pytest.mark.ci
 def test_a_document_outlives_its_first_token(x64):
     """Its positions go on where the ring forgot where it began, and a whole cache of it says the same."""
     scheme, params = made("sandwich + rope")
@@ -222,7 +219,6 @@ def test_a_whole_cache_never_overwrites(x64):
     np.testing.assert_array_equal(over.k[:, :, :9], cache.k[:, :, :9])
 
 
-@pytest.mark.ci
 def test_rings_that_cannot_serve_are_refused():
     alibi, (q, k, v, _) = posenc.parse("alibi"), (a.astype(np.float32) for a in drawn(1, 9))
     make = lambda scheme=alibi, params=NONE, **about: Cache.empty(  # noqa: E731

@@ -52,6 +52,7 @@ def calls(text, dtype):
     )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("text", by_day(TEXTS, ["alibi", "cope", "kerple", "t5"]))
 def test_strict_promotion_traces_the_same_program(text, dtype):
@@ -74,6 +75,7 @@ PLACES += ["random_sorted(99)", "random_sorted(99, over='distances')", "random_f
 PLACES += ["augment(center='mean')", "augment(center='unit')", "augment(which=('digit', 'index'), center='unit')"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", PLACES)
 @pytest.mark.parametrize("kind", ["int32", "uint8", "float32"])
 def test_positions_are_placed_under_strict_promotion(text, kind):

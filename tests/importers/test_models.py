@@ -54,7 +54,6 @@ def test_a_model_is_the_same_function_as_with_its_own_attention(kind, text):
     np.testing.assert_allclose(logits, model.original(model.params, TOKENS), atol=1e-5)
 
 
-@pytest.mark.ci
 def test_scale_cap_and_windows_of_gemma_2_are_as_in_its_own_attention():
     scheme, weighting = posenc.parse("[rope + window(6), rope]"), {"scale": 12**-0.5, "cap": 0.7}
     sizes = posenc.Dims(width=32, heads=4, head=8, trained=12, key_heads=2)
@@ -75,7 +74,6 @@ def test_three_steps_of_training_lower_the_loss_and_move_every_positional_parame
     assert all((np.asarray(a) != np.asarray(after[path])).any() for path, a in before.items())
 
 
-@pytest.mark.ci
 @most
 def test_a_scan_over_layers_and_remat_change_neither_values_nor_gradients(kind, text):
     value, slopes = gradient(scanned(kind, text)[0])
@@ -85,7 +83,6 @@ def test_a_scan_over_layers_and_remat_change_neither_values_nor_gradients(kind, 
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-6), slopes, others)
 
 
-@pytest.mark.ci
 @most
 def test_decoding_with_caches_is_the_whole_sequence(kind, text):
     model, logits = scanned(kind, text)
@@ -96,7 +93,6 @@ def test_decoding_with_caches_is_the_whole_sequence(kind, text):
     np.testing.assert_allclose(jnp.concatenate(parts, 1), logits, atol=1e-5)
 
 
-@pytest.mark.ci
 def test_a_learned_input_is_decoded_at_the_positions_of_the_new_tokens():
     model, logits = scanned("linen", "learned + [nope]")
     step, caches, parts = jax.jit(model.apply), model.empty(model.params, *TOKENS.shape), []
@@ -106,7 +102,6 @@ def test_a_learned_input_is_decoded_at_the_positions_of_the_new_tokens():
     np.testing.assert_allclose(jnp.concatenate(parts, 1), logits, atol=1e-5)
 
 
-@pytest.mark.ci
 @most
 def test_one_exported_program_serves_every_batch_and_length(kind, text):
     model, logits = scanned(kind, text)
@@ -119,7 +114,6 @@ def test_one_exported_program_serves_every_batch_and_length(kind, text):
         np.testing.assert_allclose(ours, logits[:batch, :length], atol=1e-5)
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize(("kind", "text"), by_day(CASES, [(kind, "fox") for kind in KINDS]))
 def test_in_bfloat16_throughout_a_model_trains_decodes_and_is_that_of_float32(kind, text):
     half = lambda tree: jax.tree.map(lambda a: a.astype(jnp.bfloat16), tree)  # noqa: E731
@@ -141,7 +135,6 @@ def test_in_bfloat16_throughout_a_model_trains_decodes_and_is_that_of_float32(ki
     assert np.isfinite(losses).all() and losses[3] < losses[0]
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize(
     ("kind", "texts"),
     by_day([(k, texts) for texts in (FEW[::2], TEXTS) for k in KINDS], [(k, FEW[::2]) for k in KINDS]),

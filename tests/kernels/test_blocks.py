@@ -72,7 +72,6 @@ def test_tiles_and_rows_go_by_blocks_of_sequences(text, kernel, x64, monkeypatch
     Sequences(text).agrees(kernel, **DROPOUT)
 
 
-@pytest.mark.ci
 def test_gradients_may_be_mapped_and_taken_again(x64):
     problem = Sequences("alibi")
     q, k, v, _ = problem.arrays
@@ -86,7 +85,6 @@ def test_gradients_may_be_mapped_and_taken_again(x64):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-9), ours, dense)
 
 
-@pytest.mark.ci
 def test_the_first_tokens_of_a_cache_go_by_blocks(x64):
     problem = Sequences("alibi")
     q, k, v, _ = problem.arrays

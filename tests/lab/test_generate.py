@@ -130,7 +130,6 @@ def test_both_exact_matches_agree_for_an_encoder_decoder(scheme, cross):
     assert agree(trained(one, 200), one.task, batch_of(one, n=4, rows=256))[0] > 0.02
 
 
-@pytest.mark.ci
 def test_a_scheme_of_words_is_told_those_that_were_written():
     """And not those of the true answer, which stand behind the prompt."""
     one = cell("complex_order(words=99) @ axes('index', 'token')")
@@ -141,7 +140,6 @@ def test_a_scheme_of_words_is_told_those_that_were_written():
     assert (wrote[0] == wrote[1]).all() and (wrote[0] > 0).any()
 
 
-@pytest.mark.ci
 def test_the_sums_of_a_model_that_writes_are_those_counted_by_hand():
     one = cell("rope")
     model, batch = trained(one, 0), batch_of(one)
@@ -224,7 +222,6 @@ def test_prompts_that_do_not_serve_are_refused(prompts, first, says):
         said(prompts, 4, first=first)
 
 
-@pytest.mark.ci
 def test_what_cannot_be_written_is_refused_by_name():
     one = cell("nope", model="gru", heads=4)
     with pytest.raises(ValueError, match="'gru' cannot go on token by token; take decoder or encoder_decoder"):

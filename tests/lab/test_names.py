@@ -31,7 +31,6 @@ def damage(path):
     path.write_bytes(path.read_bytes().replace(b'"correct":', b'"c0rrect":', 1))
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("older", [False, True])
 def test_a_worker_runs_again_what_a_damaged_record_lost(folder, older):
     before = trials(folder)

@@ -66,7 +66,6 @@ def test_positions_that_a_table_does_not_hold_are_refused_before_training(scheme
         rehearsed(Run(scheme=scheme, depth=2), Plan())
 
 
-@pytest.mark.ci
 def test_a_sum_that_carries_has_its_row_though_others_do_not_carry():
     """A sum of two numbers of four digits has four or five."""
     run = {"task": "addition(format='abacus', other='same')", "model": "decoder", "length": 4, "buckets": 1}
@@ -87,7 +86,6 @@ def test_a_scheme_of_what_a_task_tells_does_not_train_on_the_index(scheme, task)
         rehearsed(Run(scheme="rope", then=f"0.5 {scheme}", task=task, model="decoder", depth=2), Plan())
 
 
-@pytest.mark.ci
 def test_a_scheme_of_words_is_told_the_tokens():
     run = {"task": "copy(symbols=5)", "model": "decoder"}
     with pytest.raises(ValueError, match=re.escape("put @ axes('index', 'token') behind it")):

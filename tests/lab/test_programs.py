@@ -103,6 +103,7 @@ def test_a_sweep_holds_the_programs_of_one_scheme_at_a_time(tmp_path, monkeypatc
     assert [f._cache_size() for f in (training.train_segment, training.initial_states, evaluation.sums)] == [1, 1, 1]
 
 
+@pytest.mark.ci
 def test_one_program_makes_the_examples_of_all_sizes_and_of_the_floors():
     task, sizes = tasks.parse("copy(symbols=2)"), (4, 150, 600)
     assert len(evaluation.rounds(task, sizes)) > 1, "examples of short sizes have less padding"

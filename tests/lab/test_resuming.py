@@ -65,7 +65,6 @@ def test_a_signal_that_nohup_has_ignored_stays_ignored(tmp_path):
         signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("step", [4, 6, 8])
 def test_training_in_two_stages_goes_on_before_at_and_after_the_change(uninterrupted, tmp_path, step):
     stopped(tmp_path / "x", step, STAGED)
@@ -75,7 +74,6 @@ def test_training_in_two_stages_goes_on_before_at_and_after_the_change(uninterru
     assert trials(tmp_path / "x") == uninterrupted(STAGED)
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("lanes", ["map:1", "map:2", "vmap:1"])
 def test_other_devices_go_on_from_a_checkpoint(uninterrupted, tmp_path, lanes):
     stopped(tmp_path / "x", 6, seeds=(0, 1, 2))

@@ -189,6 +189,7 @@ def test_groups_under_another_scheme_are_its_whole(folder):
     assert {r.group["size"]: (r.metric, r.value) for r in rows if r.scheme == "rope"} == ours, "by the metric of tables"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("model", "task", "trained", "other", "says"),
     [

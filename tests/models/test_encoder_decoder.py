@@ -88,6 +88,7 @@ def by_the_equations(model, given, norm, slopes, across):
     return y @ p["writer"]["readout"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize(("scheme", "cross"), [("nope", "nope"), ("alibi", "nope"), ("alibi", "same")])
 def test_the_model_is_its_equations(scheme, cross, norm):
@@ -140,6 +141,7 @@ def test_the_order_of_the_source_counts_with_positions_alone(scheme, cross, move
     assert bool(apart > 1e-4) is moves, apart
 
 
+@pytest.mark.ci
 def test_open_settings_are_filled_for_each_side():
     model = made("t5")
     assert (

@@ -43,6 +43,7 @@ def padded(inputs, more, fill=3):
     return inputs._replace(source=wide(inputs.source, fill), source_valid=wide(inputs.source_valid, False))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", BOTH)
 def test_padding_changes_nothing_and_is_seen_by_nobody(text):
     model, inputs, _ = case(text)

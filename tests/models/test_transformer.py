@@ -59,7 +59,6 @@ def test_the_scan_over_periods_is_the_loop_over_layers(scheme, norm):
     np.testing.assert_allclose(whole(model, tokens()), by_hand(model, tokens()), atol=2e-5)
 
 
-@pytest.mark.ci
 def test_the_gradient_of_many_tokens_makes_layers_anew_in_less_memory(monkeypatch):
     model, t = build("[rope, alibi]", dropout=0.1), tokens(rows=16, length=256)
 
@@ -86,7 +85,6 @@ def test_layers_share_what_is_tied_and_own_the_rest():
     assert own[0]["heads"] == {} and all(a.shape == (4, 2) for a in own[1]["heads"].values())
 
 
-@pytest.mark.ci
 def test_the_gradient_of_a_shared_table_is_the_sum_over_layers():
     model = build("t5", depth=2)
 
@@ -119,7 +117,6 @@ def test_padding_changes_nothing_and_is_seen_by_nobody(scheme):
     np.testing.assert_allclose(one[0, :5], short[0], atol=2e-5)
 
 
-@pytest.mark.ci
 def test_without_positions_a_permutation_is_a_permutation_and_with_them_it_is_not():
     order = np.array([3, 0, 7, 1, 6, 2, 5, 4])
     for scheme, holds in (("nope", True), ("sinusoidal", False), ("t5", False), ("rope", False), ("alibi", False)):
@@ -145,7 +142,6 @@ def test_random_positions_differ_by_layer_only_where_asked():
         assert (first == second).all() == same
 
 
-@pytest.mark.ci
 def test_half_precision_activations_keep_float32_weights_and_logits():
     model = build("rope", dtype=jnp.bfloat16)
     assert {a.dtype for a in jax.tree.leaves(pure(model))} == {jnp.dtype("float32")}

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import posenc
 from tests.schemes.helpers import DIMS, attend, made, tokens
@@ -79,6 +80,7 @@ def test_there_are_as_many_positions_as_were_trained_on_and_one_unless_told():
     assert made("cope(npos=3)")[1]["layer"]["embedding"].shape == (3, DIMS.head)
 
 
+@pytest.mark.ci
 def test_a_long_row_neither_overflows_nor_loses_its_gradient():
     """Nor do scores of keys that the query does not see."""
     s = jnp.asarray(np.random.default_rng(3).normal(size=(1, 4096)) * 60, jnp.float32)

@@ -51,6 +51,7 @@ def test_padding_adds_nothing_to_the_length_and_ends_no_document():
     assert np.isneginf(extent([5, 6], [0, 0])).all(), "where nothing is real there is no length, and nothing grows"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("rule", ["ntk", "linear", "by_parts", "yarn"])
 def test_up_to_the_original_length_it_is_rope_to_the_bit(rule):
     """Whatever was run before: published code was wrong at the very border."""
@@ -63,6 +64,7 @@ def test_up_to_the_original_length_it_is_rope_to_the_bit(rule):
         np.testing.assert_array_equal(out, seen.setdefault(length, out))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", [*BOTH, "ssmax + dynamic_ntk(rule='yarn', original=4)"])
 def test_a_cache_turns_all_keys_anew(text):
     """Keys turned while the text was short have other frequencies than those to come, and a prompt in

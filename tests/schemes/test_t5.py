@@ -32,6 +32,7 @@ def test_the_future_shares_bucket_0_when_causal_and_has_its_own_half_otherwise()
     np.testing.assert_array_equal(both[:700][::-1] - 16, both[701:])
 
 
+@pytest.mark.ci
 def test_compiled_or_not_a_border_distance_falls_into_the_same_bucket():
     edges = module.thresholds(64, 50)
     near = np.concatenate([edges - 1, edges, edges + 1]).astype(np.int32)

@@ -24,7 +24,6 @@ CUED = [text for text in LAWS if tasks.parse(text).cue is not None and tasks.par
 MORE = [text for text in every_text() if text.startswith(("copy(", "fill_blank(", "flip_flop(noisy"))]
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("blind", by_day(tasks.names() + MORE, list(FLOORS)[::2]))
 def test_floors_are_those_computed_by_hand(blind):
     task = tasks.parse(blind)
@@ -55,7 +54,6 @@ def test_position_alone_sorts_most_of_a_long_string():
     np.testing.assert_allclose(exact, [0.7778, 0.8585, 0.9365], atol=1e-4)
 
 
-@pytest.mark.ci
 def test_a_target_one_place_off_raises_the_floor(monkeypatch):
     cls = TASKS.find("bucket_sort")
     honest = floors(tasks.parse("bucket_sort"), [10], rows=ROWS)[10]
@@ -72,7 +70,6 @@ def test_a_target_one_place_off_raises_the_floor(monkeypatch):
     assert planted["position"] > honest["position"] + 0.1 and planted["prior"] > honest["prior"] + 0.1
 
 
-@pytest.mark.ci
 def test_a_bag_of_tokens_explains_what_was_published_without_positions():
     """Ruoss et al. (2023), table 1, column "None": 52.8 for reverse, duplicate and odds first, 23.7 for bucket sort."""
     sizes = range(41, 501)

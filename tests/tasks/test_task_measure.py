@@ -193,7 +193,6 @@ def test_the_text_in_a_key_has_every_setting():
     assert tasks.parse(full(tasks.parse("flip_flop(p=0.1)"))) == tasks.parse("flip_flop(p=0.1)")
 
 
-@pytest.mark.ci
 def test_another_process_meets_the_same_test_set():
     """Two processes salt `hash` differently; the key must not notice."""
     code = (
