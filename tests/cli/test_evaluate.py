@@ -71,16 +71,16 @@ def test_groups_are_text_json_table_and_figure(posenc, runs, asked):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--csv", "a.csv"], "--csv needs groups of examples; name them with --by, or leave it out."),
-        (["--png", "a.png"], "--png needs groups of examples; name them with --by, or leave it out."),
-        (["--by", "size", "--bundle", "b"], "--bundle holds whole sizes, but --by requests groups; use --csv"),
-        (["--by", "size", "--png", "a.gif"], "--png: cannot write 'a.gif'; use a file name with .png, .svg or .pdf"),
-        (["--by", "size,"], "--by=size, has an empty value"),
-        (["--scheme", "rope,"], "--scheme=rope, has an empty value"),
-        (["--scheme", "none:Such"], "There is no module 'none'"),
-        (["--task", "kopy"], "No task is called 'kopy'. Did you mean 'copy'?"),
-        (["--sizes", "a"], "sizes takes a whole number, not 'a'"),
-        ([], "18 of 18 trials of 'mine' kept no parameters; give its sweep --keep"),
+        (["--csv", "a.csv"], "--csv"),
+        (["--png", "a.png"], "--png"),
+        (["--by", "size", "--bundle", "b"], "--bundle"),
+        (["--by", "size", "--png", "a.gif"], "--png"),
+        (["--by", "size,"], "--by"),
+        (["--scheme", "rope,"], "--scheme"),
+        (["--scheme", "none:Such"], "'none'"),
+        (["--task", "kopy"], "'kopy'"),
+        (["--sizes", "a"], "'a'"),
+        ([], "18 of 18"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(refuse, runs, words, says):

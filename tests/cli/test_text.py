@@ -62,13 +62,7 @@ def test_a_text_that_changed_since_the_plan_is_refused_and_nothing_is_lost(posen
     assert (text.parent / "runs" / "mine" / "plan.jsonl").read_bytes() == plan
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (None, "There is no text 'my.txt' here; give its path from this folder"),
-        (b"ab" * 50, "since 'my.txt' has 100 bytes and the shortest of its three parts 10."),
-    ],
-)
+@pytest.mark.parametrize(("content", "says"), [(None, "'my.txt'"), (b"ab" * 50, "100 bytes")])
 def test_a_file_that_cannot_be_used_is_one_sentence(refuse, tmp_path, content, says):
     if content is not None:
         (tmp_path / "my.txt").write_bytes(content)

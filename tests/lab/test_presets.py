@@ -154,7 +154,7 @@ def test_without_a_preset_nothing_changes(posenc):
     [
         (("run", "--preset", "rouss"), "Did you mean 'ruoss'?"),
         (("run", "--preset", "ruoss", "--length", "1000"), "tables must hold length"),
-        (("sweep", "some.py", "--preset", "ruoss"), "'some.py' sets everything; leave it out."),
+        (("sweep", "some.py", "--preset", "ruoss"), "'some.py'"),
     ],
 )
 def test_a_preset_that_cannot_be_is_refused_in_a_sentence(posenc, left, words, said):
