@@ -219,15 +219,6 @@ def test_an_offset_of_all_positions_changes_nothing(text):
     same(attend(text, q, k, v, places + shift), attend(text, q, k, v, places), 1e-8)
 
 
-def test_coordinates_that_shift_are_lost_on_rope():
-    """rope @ offset = rope, whatever was drawn."""
-    q, k, v = tokens()
-    coordinates = {"index": np.arange(L, dtype=np.int32), "length": L}
-    places = posenc.place(posenc.parse("rope @ offset(499)"), jax.random.key(1), coordinates, train=True)
-    assert places[0] > 0
-    same(attend("rope", q, k, v, places), attend("rope", q, k, v))
-
-
 def test_forms_of_alibi_agree_under_a_causal_mask_alone():
     """-m |i - j| = m (j - i) = m j after softmax where no key stands after the query, and nowhere else."""
     q, k, v = tokens()

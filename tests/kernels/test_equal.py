@@ -107,31 +107,22 @@ def causal(about):
     return mask == "causal" or getattr(mask, "right", 1) == 0
 
 
-def hard(names):
-    for name in names:
+def hard():
+    for name in posenc.names():
+        late = () if name in ("t5", "shaw", "stick_breaking") else pytest.mark.nightly
         for case, about in HARD.items():
             if causal(about) or "bidirectional" not in posenc.parse(name).limits:
-                yield pytest.param(name, about, id=f"{name}-{case}")
+                yield pytest.param(name, about, id=f"{name}-{case}", marks=late)
 
 
-def check_hard(name, about):
+@pytest.mark.parametrize(("name", "about"), list(hard()))
+def test_masks_documents_and_positions(name, about, x64):
     if posenc.parse(name).axes > 1 and "positions" in about:
         about = about | {"positions": np.stack([about["positions"]] * posenc.parse(name).axes, -1)}
     problem = Problem(name, causal=causal(about))
     for kernel in ("tiled", "rows"):
         if served(name, kernel):
             problem.agrees(kernel, **about)
-
-
-@pytest.mark.parametrize(("name", "about"), list(hard(["t5", "shaw", "stick_breaking"])))
-def test_masks_documents_and_positions(name, about, x64):
-    check_hard(name, about)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("name", "about"), list(hard(posenc.names())))
-def test_masks_documents_and_positions_of_every_scheme(name, about, x64):
-    check_hard(name, about)
 
 
 @pytest.mark.parametrize("length", [1, 3, 4, 5, 8, 9])

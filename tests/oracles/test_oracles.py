@@ -75,17 +75,6 @@ def test_a_scheme_equals_its_equation(cls, given, x64, record_property):
     record_property("oracle", [cls.name, max(apart)])
 
 
-def test_every_scheme_has_an_oracle():
-    without = []
-    for name in posenc.names():
-        cls = SCHEMES.find(name)
-        found = importlib.util.find_spec(f"tests.oracles.{name}") and oracle(name)
-        hook = "embed" if cls.embed is not posenc.Scheme.embed else "attend"
-        if cls.__module__.startswith("posenc.") and not hasattr(found, hook):
-            without.append(f"{name} ({hook})")
-    assert not without
-
-
 def test_a_fault_would_be_noticed(monkeypatch, x64):
     from posenc.schemes import alibi
 
