@@ -121,7 +121,7 @@ def test_what_layers_share_comes_with_each_call_or_is_refused():
 def test_what_was_passed_is_checked_before_it_is_traced():
     _, layer, *_ = made("rope", "nnx", dims())
     _, cache = layer(tokens()[:, :7], cache=layer.empty(batch=B, capacity=L))
-    with pytest.raises(ValueError, match="7 of 12 .*12"):
+    with pytest.raises(ValueError, match="7 .*12 .*12"):
         layer(tokens(), cache=cache)
     with pytest.raises(ValueError, match="document"):
         layer(tokens(), segments=jnp.array([1, 2, 1] * 4))

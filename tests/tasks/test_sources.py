@@ -106,7 +106,7 @@ def test_a_window_or_a_place_that_a_text_has_not_is_refused():
         task.losses(rows, 9)
     with pytest.raises(ValueError, match="0 tokens"):
         task.losses(rows, 0)
-    with pytest.raises(ValueError, match="8 to 8 .* 0 to 7"):
+    with pytest.raises(ValueError, match="8 .* 7"):
         task.losses(rows, places=[8])
     with pytest.raises(ValueError, match="'copy'"):
         tasks.parse("copy").losses(rows)
