@@ -144,7 +144,7 @@ def test_the_sentence_has_the_nearest_name_or_how_it_is_written_here(refuse, nam
         (["run", "--task", "revers_string"], "more; `posenc list tasks` has all."),
         (["run", "--step", "3"], "more; `posenc run --help` has all."),
         (["run", "--preset", "rouss"], "Known: ruoss, "),
-        (["plot", "x", "--figure", "lenght"], "Known: length, heatmap, error, place, excess, curves, steps, seeds, "),
+        (["plot", "x", "--figure", "lenght"], "Known: length, heatmap, error, place, excess, curves, steps, seeds."),
     ],
 )
 def test_a_long_list_of_names_is_cut_at_the_five_nearest(refuse, words, cut):
