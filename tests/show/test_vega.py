@@ -84,9 +84,16 @@ def test_one_place_and_equal_losses_are_drawn():
     for panel in (
         Panel({"rope": {8: [0.5]}}, "size", "accuracy"),
         Panel({"rope": {8: [1.0]}}, "x", "loss", falling=True),
+        Panel({"rope": {1: [0.5]}}, "size", "accuracy", log=True),
+        Panel({"rope": {0: [0.5]}}, "size", "accuracy", log=False),
     ):
         page = picture(panel, LOOKS, {"rope": "rope"})
         assert "NaN" not in page and len(Drawn(page).median) == 1
+
+
+def test_a_height_beyond_the_ends_stays_at_them():
+    page = picture(Panel({"rope": {8: [-0.9], 16: [0.5]}}, "size", "gain", ends=(0.0, 1.0)), LOOKS, {"rope": "rope"})
+    assert Drawn(page).median[:, 1].tolist() == [TALL, TALL / 2]
 
 
 def test_a_hostile_name_is_a_text():

@@ -84,12 +84,13 @@ def axes(panel: Panel) -> tuple[alt.X, alt.Y]:
     import altair as alt
 
     at = panel.places
-    ends = [at[0], at[-1]] if at[0] < at[-1] else [at[0] - 1, at[0] + 1]
+    ends = [at[0], at[-1]] if at[0] < at[-1] else [at[0] / 2, 2 * at[0] or 1]
     along = alt.Scale(type="log", base=2, domain=ends, nice=False) if panel.is_logarithmic else alt.Scale(domain=ends)
     few = {"values": list(at)} if len(at) <= TICKS else {"tickCount": 5}
     x = alt.X("x:Q", title=plain(panel.along), scale=along)
     x = x.axis(grid=False, labelOverlap=True, format=".6~g", **few)
-    up = alt.Scale(type="log", domain=heights(panel), nice=False) if panel.falling else alt.Scale(domain=heights(panel))
+    kind = {"type": "log", "nice": False} if panel.falling else {"clamp": True}
+    up = alt.Scale(domain=heights(panel), **kind)
     side = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": -30, "titleY": -10}
     return x, alt.Y("y:Q", title=plain(panel.up), scale=up).axis(**side, tickCount=5, domain=False)
 
@@ -216,11 +217,8 @@ def _runs(panel: Panel, scheme: str, name: str) -> Iterator[dict[str, Any]]:
         kept = of if stride == 1 else [*of[::stride], *of[-1:]]
         said = ", ".join(f"{_number(panel, value)} at {place:g}" for place, value in dict.fromkeys(kept))
         for place, value in of:
-            yield {
-                "x": place,
-                "y": max(value, TINY) if panel.falling else value,
-                "tip": plain(f"{name}, {run}: {said}"),
-            }
+            height = max(value, TINY) if panel.falling else value
+            yield {"x": place, "y": height, "tip": plain(f"{name}, {run}: {said}")}
 
 
 def _number(panel: Panel, value: float) -> str:
