@@ -7,10 +7,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from posenc.lab.explain import by_hand, page, paper, worksheet
+from posenc.lab.explain import by_hand, page, worksheet
 from posenc.lab.explain.problem import FORMS, introduced, random_problem
 from posenc.lab.explain.steps import Matrix, Sheet, Step
-from posenc.lab.figures.files import render
 
 ALONE = {"meta", "br", "hr", "img", "link"}
 FETCHES = {"src", "href", "data", "action", "poster", "srcset", "background"}
@@ -113,15 +112,6 @@ def test_lines_of_text_fit_a_terminal():
         assert max(map(len, matrix_lines)) <= 124
 
 
-@pytest.mark.ci
-def test_a_figure_has_the_same_bytes_each_time_and_a_panel_for_every_matrix():
-    one = by_hand.sheet(introduced("multi-head"), "alibi")
-    first, second = (render(paper.draw(one), "svg", "attention", one.title) for _ in range(2))
-    assert first == second
-    assert len(paper.draw(one).axes) == sum(len(step.matrices) for step in one.steps)
-
-
-@pytest.mark.ci
-def test_a_worksheet_s_figure_holds_no_number_that_is_asked_for():
-    text = render(paper.draw(by_hand.sheet(random_problem(), blank=True)), "svg", "x", "y").decode()
+def test_a_worksheet_s_page_holds_no_number_that_is_asked_for():
+    text = page.page([by_hand.sheet(random_problem(), blank=True)])
     assert set(re.findall(r">-?\d+\.\d{4}<", text)) == set()

@@ -178,17 +178,14 @@ class ExplainAttention:
     seed: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
     """Draw small numbers from this seed. Default: the numbers of introductions; for a worksheet, seed 0."""
     html: File = None
-    """Write an HTML page too, which needs no network."""
-    png: Png = None
-    """Draw the steps in this file too: .png, .svg or .pdf."""
+    """Write an HTML page too, which needs no network and prints each sheet on paper of its own."""
     json: Flag = False
     """Print JSON."""
 
     def __call__(self) -> int:
-        target = None if self.png is None else figure_path(self.png)
         path = None if self.html is None else output_path(self.html, "--html", (".html",))
         load_named([self.scheme])
-        from posenc.lab.explain import by_hand, page, paper, problem, worksheet
+        from posenc.lab.explain import by_hand, page, problem, worksheet
 
         if self.blank or self.solution or self.seed is not None:
             posed = problem.random_problem(self.form, self.causal, self.seed or 0)
@@ -200,8 +197,6 @@ class ExplainAttention:
             say_json([worksheet.as_json(sheet) for sheet in sheets])
         else:
             say("\n\n\n".join(map(worksheet.as_text, sheets)))
-        if target is not None:
-            _write_figure(paper.draw(sheets[0]), target, sheets[0].title, self.json)
         if path is not None:
             disk.write(path, page.page(sheets).encode())
             if not self.json:
