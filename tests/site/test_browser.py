@@ -7,7 +7,7 @@ import pytest
 import posenc
 from tests.browsing import barriers, browser  # noqa: F401
 
-pytestmark = pytest.mark.ci
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(900)]  # the first test waits for the site
 KINDS = (
     "index",
     "atlas",

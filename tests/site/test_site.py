@@ -11,7 +11,7 @@ import posenc
 from posenc.lab import tasks
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.ci
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(900)]  # the first test waits for the site
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
 
 

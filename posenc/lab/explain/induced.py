@@ -6,6 +6,7 @@ on itself, is the score of the pair relative to the token with itself. Nothing h
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -99,8 +100,7 @@ class _Probe:
 
     def _sizes(self, content: Any) -> np.ndarray:
         """How much larger the differences among a query's scores are than without any scheme, `[1, L]`."""
-        plain = _Probe(posenc.parse("nope"), self.dims, self.length)
-        ours, usual = (np.nanstd(p._scores(content), axis=(0, 1, 3)) for p in (self, plain))
+        ours, usual = np.nanstd(self._scores(content), axis=(0, 1, 3)), _usual(self.dims, self.length)
         return np.where(usual > 1e-9, ours / np.maximum(usual, 1e-9), np.nan)[None]
 
     def _value_rotation(self) -> np.ndarray:
@@ -151,6 +151,13 @@ class _Probe:
         return logs - np.where(np.isfinite(own), own, np.nan)[..., None]
 
 
+@functools.lru_cache(maxsize=4)
+def _usual(dims: Dims, length: int) -> np.ndarray:
+    """The differences among a query's scores without any scheme, `[L]`."""
+    content = jax.random.normal(jax.random.key(2), (DRAWS, length, HEADS, HEAD))
+    return np.nanstd(_Probe(posenc.parse("nope"), dims, length)._scores(content), axis=(0, 1, 3))
+
+
 def _laid(hooks: Any, positions: Any) -> Any:
     """Positions for schemes of several axes: rows and columns of a square for two axes, else a diagonal."""
     if isinstance(positions, tuple):
@@ -163,6 +170,13 @@ def _laid(hooks: Any, positions: Any) -> Any:
     return jnp.stack([positions] * hooks.axes, -1)
 
 
+@functools.lru_cache(maxsize=4)
+def _mixing(scheme: Any, mask: str | None) -> Any:
+    """Attention of a scheme as one program, which is compiled once for all contents."""
+    fixed = {} if mask is None else {"mask": mask}
+    return jax.jit(lambda params, q, k, v, more: posenc.attend(scheme, params, q, k, v, **more, **fixed))
+
+
 def weights(scheme: Any, params: Any, q: Any, k: Any, **arguments: Any) -> Any:
     """The weights of attention, `[batch, H, Q, K]`, from `[batch, L, H, d]` and further arguments of `posenc.attend`.
 
@@ -170,8 +184,7 @@ def weights(scheme: Any, params: Any, q: Any, k: Any, **arguments: Any) -> Any:
     schemes need this width; the bias that a scheme adds to the mixed values is subtracted.
     """
     length, columns = k.shape[1], []
-    mix = jax.jit(lambda params, q, k, v, more: posenc.attend(scheme, params, q, k, v, **more, **fixed))
-    fixed = {name: arguments.pop(name) for name in ("mask",) if name in arguments}
+    mix = _mixing(scheme, arguments.pop("mask", None))
     for start in range(0, length, k.shape[-1]):
         hot = jnp.eye(length, k.shape[-1], -start)
         v = jnp.broadcast_to(hot[None, :, None, :], k.shape).astype(k.dtype)
