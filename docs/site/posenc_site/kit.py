@@ -36,7 +36,7 @@ def page(path: str, title: str, template: str, hide: Sequence[str] = (), **value
     """Fill a template; `hide` are the columns beside the page that it does without."""
     quoted = title.replace("\\", "\\\\").replace('"', '\\"')
     head = ["---", f'title: "{quoted}"', *(["hide:"] if hide else []), *(f"  - {column}" for column in hide), "---"]
-    body = ENVIRONMENT.get_template(template).render(title=title, **values)
+    body = ENVIRONMENT.get_template(f"{template}.jinja").render(title=title, **values)
     return SitePage(path, "\n".join(head) + "\n\n" + re.sub(r"\n{3,}", "\n\n", body).strip() + "\n")
 
 
