@@ -22,7 +22,7 @@ from posenc.lab.spec.experiment_file import executed, from_file
 from tests.test_experiments import FOLDER, RECORDED, committed_results
 
 FIGURES = FOLDER / "figures"
-SCRIPTS = sorted(FIGURES.glob("*.py"))
+SCRIPTS = sorted(FIGURES.glob("[!_]*.py"))
 """What draws a figure of several records, or of something else."""
 FRONT = executed(FIGURES / "front.py")
 README = (FOLDER.parent / "README.md").read_text(encoding="utf-8")

@@ -12,8 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from posenc.lab.explain.alias_figure import ALIAS
-from posenc.lab.figures import abilities, style
-from posenc.lab.figures.abilities import Ability
+from posenc.lab.figures import style
 from posenc.lab.figures.across import by_merit, draw
 from posenc.lab.figures.by_place import place_panels
 from posenc.lab.figures.captions import FLOORS, numbers
@@ -25,6 +24,8 @@ from posenc.lab.spec.experiment_file import executed, from_file
 
 FOLDER = Path(__file__).resolve().parent
 EXPERIMENTS = FOLDER.parent
+abilities = executed(FOLDER / "_abilities.py")
+Ability = abilities.Ability
 SCHEMES = {name: (name,) for name in ("nope", "sinusoidal", "learned", "t5", "alibi", "rope")}
 SCHEMES["rope"] += ("rope(fraction=0.25)",)  # as published, in copying
 BACK, INDEX = "token_k_back(k=3)", "index_of_token(indices=8)"

@@ -2,10 +2,13 @@
 
 import pytest
 
-from posenc.lab.figures import abilities, style
-from posenc.lab.figures.abilities import Ability
+from posenc.lab.figures import style
+from posenc.lab.spec.experiment_file import executed
+from tests.hits import FOLDER
 from tests.lab import made
 
+abilities = executed(FOLDER / "figures" / "_abilities.py")
+Ability = abilities.Ability
 SCHEMES = {"rope": ("rope",), "alibi": ("alibi", "alibi(form='half')"), "nope": ("nope",)}
 COPY = Ability("copy", "made", "copy", "decoder", "accuracy")
 

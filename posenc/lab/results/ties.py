@@ -1,4 +1,4 @@
-"""Numbers rounded to twelve digits, so that equal sums of shares are equal whatever their order. No jax.
+"""Numbers rounded to fourteen digits, so that equal sums of shares are equal whatever their order. No jax.
 
 A float mean of .1, .2 and .3 is another than one of .3, .2 and .1. Shares of up to a million examples differ by more
 than is rounded here.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-DIGITS = 12
+DIGITS = 14
 
 
 def rounded(value: float) -> float:
-    """Return the value to twelve digits.
+    """Return the value to fourteen digits.
 
     >>> rounded(0.1 + 0.2) == 0.3
     True
