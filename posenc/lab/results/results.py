@@ -1,4 +1,4 @@
-"""What a sweep found: `load("runs/mine")`, then `.rows()`. Reads run folders and committed bundles, without jax.
+"""The records of a sweep, read from run folders and committed bundles. No jax; `posenc.load` makes a table of them.
 
 A row is one trial at one size. Settings that differ among runs of one scheme on one task become part of the scheme's
 label, so that two models are never averaged as one.
