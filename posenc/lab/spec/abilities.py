@@ -36,12 +36,6 @@ def ability_of(task: str) -> str:
     return ast.literal_eval(source) if source else ""
 
 
-def answers_each_token(task: str) -> bool:
-    """Whether a task of ours is known to ask for an answer at each token, so that the mean over the tokens of a long
-    text also counts places that were trained."""
-    return _attribute_source(grammar.read(task), "layout") == "Layout.TOKENS"
-
-
 def tasks_with(ability: str) -> tuple[str, ...]:
     """The names of our tasks that need an ability."""
     return tuple(name for name in sorted(declarations(TASKS)) if ability_of(name) == ability)
