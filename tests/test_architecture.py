@@ -41,7 +41,7 @@ lab.figures.figures lab.figures.tables lab.figures.captions lab.figures.exports 
 lab.cli lab.cli.read lab.cli.train lab.cli.describe lab.cli.explain lab.cli.plot lab.cli.machine lab.cli.extend
 lab.cli.listing lab.cli.evaluate lab.cli.reproduce lab.cli.status lab.figures.venues
 lab.figures.rows lab.figures.by_place lab.figures.curves lab.figures.claims
-lab.results.words lab.cli.atlas_for lab.results.table lab.results.recorded
+lab.results.words lab.cli.atlas_for lab.results.table lab.spec.committed
 lab.report.vega lab.report.sections lab.report.charts lab.cli.report
 """.split()
 

@@ -31,41 +31,41 @@ def rotary_sets(config: Settings, labels: set[str], facts: Facts) -> dict[str, S
 
 def _for_all(config: Settings, facts: Facts) -> dict[str, Any]:
     """One set for all layers."""
-    found = config.get("rope_scaling") or config.get("rope_parameters")
-    if found is None and "rope_type" in facts.rope and config.get(BASE) is not None:
+    settings = config.get("rope_scaling") or config.get("rope_parameters")
+    if settings is None and "rope_type" in facts.rope and config.get(BASE) is not None:
         raise ValueError(
             f"This model type has rotary settings of its own, of the rope_type {facts.rope['rope_type']!r}, and"
             " rope_theta alone does not say whether they hold; give rope_parameters."
         )
-    found = facts.rope if found is None else found
-    if any(_is_label(name) for name in found):
+    settings = facts.rope if settings is None else settings
+    if any(_is_label(name) for name in settings):
         raise ValueError(
             "rope_parameters are by the type of layer, but the code of this model type has one set for all; give"
             " rope_type and what it needs."
         )
-    out = dict(found)
-    if BASE not in found:
+    out = dict(settings)
+    if BASE not in settings:
         out[BASE] = _base_beside(config, facts)
-    if SHARE not in found and (facts.fraction is not None or _kind(found) not in UNSCALED):
+    if SHARE not in settings and (facts.fraction is not None or _kind(settings) not in UNSCALED):
         out |= _share_beside(config, facts)
-    if _kind(found) in SCALED and (LENGTH in config or facts.original is not None):
+    if _kind(settings) in SCALED and (LENGTH in config or facts.original is not None):
         out[LENGTH] = config.get(LENGTH, facts.original)
-    elif _kind(found) in SCALED:
+    elif _kind(settings) in SCALED:
         out.setdefault(LENGTH, config.get("max_position_embeddings"))
     return out
 
 
 def _base_beside(config: Settings, facts: Facts) -> Any:
     """The base that is given beside the set, or the default of the type."""
-    given = (config[name] for name in (BASE, *facts.base_names) if _counts(name, config, facts))
-    return next(given, facts.base)
+    sets_given = (config[name] for name in (BASE, *facts.base_names) if _counts(name, config, facts))
+    return next(sets_given, facts.base)
 
 
 def _share_beside(config: Settings, facts: Facts) -> dict[str, Any]:
     """The share of a head that is given beside the set, or the default of the type; nothing where it has none."""
     if _counts(SHARE, config, facts):
-        whole = config[SHARE] is None and config.own(SHARE) and facts.fraction is not None
-        return {SHARE: 1.0 if whole else config[SHARE]}
+        no_share = config[SHARE] is None and config.own(SHARE) and facts.fraction is not None
+        return {SHARE: 1.0 if no_share else config[SHARE]}
     if facts.features and (width := config.get(facts.features)) is not None:
         return {SHARE: share_of(facts.features, width, head_size(config, facts))}
     return {} if facts.fraction is None else {SHARE: facts.fraction}
@@ -92,8 +92,8 @@ def _counts(name: str, config: Settings, facts: Facts) -> bool:
 
 def _by_layer_type(config: Settings, labels: set[str], facts: Facts) -> dict[str, Settings]:
     """A set for each type of layer; what the code of the model type fills in is filled in."""
-    given = _given_sets(config, facts)
-    sets = dict(facts.rope if given is None else given)
+    sets_given = _given_sets(config, facts)
+    sets = dict(facts.rope if sets_given is None else sets_given)
     beside = [name for name in sets if not _is_label(name)]
     if beside and len(beside) < len(sets):
         raise ValueError(
@@ -105,16 +105,17 @@ def _by_layer_type(config: Settings, labels: set[str], facts: Facts) -> dict[str
             f"rope_parameters of this model type are by the type of layer, {' and '.join(facts.bases)}; its code"
             " ignores one set for all."
         )
-    for one in sets.values():
-        _check_mapping(one)
+    for settings in sets.values():
+        _check_mapping(settings)
     if facts.sets == "own" and (scaling := config.get("rope_scaling")):
-        _lay_over(sets, scaling, given is not None, facts)
-    if facts.fraction is not None and SHARE in config and any(_kind(one or {}) != "default" for one in sets.values()):
+        _lay_over(sets, scaling, sets_given is not None, facts)
+    scaled = any(_kind(settings or {}) != "default" for settings in sets.values())
+    if facts.fraction is not None and SHARE in config and scaled:
         raise ValueError(
             f"{SHARE} stands beside sets of which one is scaled, and which of them it reaches depends on their order;"
             " give it in each set, or leave it out."
         )
-    if facts.sets != "own" and given is not None:
+    if facts.sets != "own" and sets_given is not None:
         for label in labels:
             if not sets.get(label) or facts.sets == "given" and BASE not in sets[label]:
                 raise ValueError(
@@ -137,24 +138,24 @@ def _given_sets(config: Settings, facts: Facts) -> Mapping[str, Any] | None:
     return config.get("rope_parameters")
 
 
-def _filled(one: dict[str, Any], label: str, config: Settings, facts: Facts) -> dict[str, Any]:
+def _filled(settings: dict[str, Any], label: str, config: Settings, facts: Facts) -> dict[str, Any]:
     """A set with its defaults, and without what is not read of it."""
     name, usual = facts.bases[label]
-    if BASE not in one:
-        one[BASE] = config[name] if name in config else usual
-    kind = _kind(one)
-    if SHARE not in one and kind != "default" and SHARE in config:
-        one[SHARE] = config[SHARE]
-    if SHARE not in one and facts.fraction is not None:
-        one[SHARE] = facts.fraction
+    if BASE not in settings:
+        settings[BASE] = config[name] if name in config else usual
+    kind = _kind(settings)
+    if SHARE not in settings and kind != "default" and SHARE in config:
+        settings[SHARE] = config[SHARE]
+    if SHARE not in settings and facts.fraction is not None:
+        settings[SHARE] = facts.fraction
     if kind in SCALED and facts.sets != "given":
-        one.setdefault(LENGTH, config.get("max_position_embeddings"))
-    if "truncate" in one and not one.pop("truncate"):
+        settings.setdefault(LENGTH, config.get("max_position_embeddings"))
+    if "truncate" in settings and not settings.pop("truncate"):
         config.left["truncate"] = UNREAD
-    return one
+    return settings
 
 
-def _lay_over(sets: dict[str, Any], scaling: Mapping[str, Any], given: bool, facts: Facts) -> None:
+def _lay_over(sets: dict[str, Any], scaling: Mapping[str, Any], sets_given: bool, facts: Facts) -> None:
     """Put the settings of `rope_scaling` over those of the types of layers that the code scales."""
     if any(_is_label(name) for name in scaling):
         raise ValueError(
@@ -162,7 +163,7 @@ def _lay_over(sets: dict[str, Any], scaling: Mapping[str, Any], given: bool, fac
             " sets as rope_parameters."
         )
     for label in facts.scaled:
-        if given and sets.get(label) is None:
+        if sets_given and sets.get(label) is None:
             raise ValueError(
                 f"rope_scaling is laid over the set of {label}, which rope_parameters lack; give that set, or leave"
                 " rope_parameters out."
@@ -175,13 +176,13 @@ def _lay_over(sets: dict[str, Any], scaling: Mapping[str, Any], given: bool, fac
         sets[label] = dict(below) | dict(scaling)
 
 
-def _kind(one: Mapping[str, Any]) -> Any:
-    return one.get("rope_type", one.get("type", "default"))
+def _kind(settings: Mapping[str, Any]) -> Any:
+    return settings.get("rope_type", settings.get("type", "default"))
 
 
-def _check_mapping(one: Any) -> None:
-    if one is not None and not isinstance(one, Mapping):
-        raise ValueError(f"The rotary settings of a type of layer are {echoed(one)}; they must be a dict, or None.")
+def _check_mapping(settings: Any) -> None:
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ValueError(f"Rotary settings of a type of layer are {echoed(settings)}; they must be a dict, or None.")
 
 
 def _is_label(name: Any) -> bool:

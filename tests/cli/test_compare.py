@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from posenc.lab.results.signed_ranks import holm
+from posenc.lab.results.ties import holm
 from tests.lab import made
 from tests.lab.test_learned import ALL_FALL, NOTHING, pair
 

@@ -13,7 +13,7 @@ from posenc.lab.figures import claims
 from posenc.lab.results import statistics, ties
 from posenc.lab.results.published import Order
 from posenc.lab.results.results import Results
-from posenc.lab.results.signed_ranks import wilcoxon
+from posenc.lab.results.ties import wilcoxon
 from posenc.lab.results.verdicts import findings
 from posenc.lab.store.schema import GroupRecord, KnobRecord, TaskRecord, TrialRecord
 

@@ -8,9 +8,9 @@ import pytest
 
 from posenc.lab.figures import panel_captions, style
 from posenc.lab.figures.across import across, by_merit, panels
+from posenc.lab.figures.captions import unusual
 from posenc.lab.figures.figures import length
 from posenc.lab.figures.panels import TRAINED, Panel, doubling, ranged, spaced
-from posenc.lab.figures.unusual import unusual
 from posenc.lab.report import sections
 from posenc.lab.results.floors import mean_floors
 from posenc.lab.store.schema import TaskRecord

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from posenc.lab.explain import by_hand, page, worksheet
+from posenc.lab.explain import by_hand, worksheet
 from posenc.lab.explain.problem import FORMS, introduced, random_problem
 from posenc.lab.explain.steps import Matrix, Sheet, Step
 
@@ -51,7 +51,7 @@ def sheet(request):
 
 
 def test_a_page_is_whole_and_fetches_nothing(sheet):
-    text = page.page([sheet])
+    text = worksheet.as_html([sheet])
     found = Page(text)
     assert not found.open and text.startswith("<!doctype html>")
     assert found.count("html", lang="en") == found.count("title") == found.count("h1") == 1
@@ -63,7 +63,7 @@ def test_a_page_is_whole_and_fetches_nothing(sheet):
 
 
 def test_a_page_has_a_cell_for_every_number_or_a_box_for_it(sheet):
-    found = Page(page.page([sheet]))
+    found = Page(worksheet.as_html([sheet]))
     asked = [m for step in sheet.steps for m in step.matrices if sheet.blank and not m.given]
     assert found.count("td", **{"class": "box"}) == sum(m.values.size for m in asked)
     told = [m for step in sheet.steps for m in step.matrices if not (sheet.blank and not m.given)]
@@ -80,7 +80,7 @@ def evil():
 
 
 def test_whatever_a_scheme_is_called_a_page_shows_it_as_text():
-    found = Page(page.page([evil()]))
+    found = Page(worksheet.as_html([evil()]))
     assert not found.count("script") and "".join(found.text).count(EVIL) == 11
 
 
@@ -113,5 +113,5 @@ def test_lines_of_text_fit_a_terminal():
 
 
 def test_a_worksheet_s_page_holds_no_number_that_is_asked_for():
-    text = page.page([by_hand.sheet(random_problem(), blank=True)])
+    text = worksheet.as_html([by_hand.sheet(random_problem(), blank=True)])
     assert set(re.findall(r">-?\d+\.\d{4}<", text)) == set()

@@ -22,11 +22,11 @@ from posenc.lab.results.atlas_cells import PROBE_OF, AtlasCell, on_probes, place
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.floors import floors, highest
 from posenc.lab.results.published import count_seen
-from posenc.lab.results.recorded import words_in
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import TableCell, at_chosen_rates
 from posenc.lab.results.verdicts import count_verdicts, findings
 from posenc.lab.spec import atlas, committed
+from posenc.lab.spec.committed import words_in
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.store.records import PACKED

@@ -68,10 +68,10 @@ class Atlas:
         if self.what is not None:
             if self.probes is not None:
                 raise ValueError("--for and --probes both choose probes; give one of them.")
-            asked, names = probes_for(self.what, self.model)
+            title, names = probes_for(self.what, self.model)
             if not self.schemes:
-                about = (asked, names, recorded_cells(), self.model)
-                say_json(answer_as_json(*about)) if self.json else say("\n".join(answer(*about)))
+                arguments = (title, names, recorded_cells(), self.model)
+                say_json(answer_as_json(*arguments)) if self.json else say("\n".join(answer(*arguments)))
                 return OK
         if not self.schemes:
             self._list(names)
@@ -173,8 +173,8 @@ def _as_labelled(texts: Sequence[str]) -> list[str]:
 
 def _possible(runs: Iterable[Run], plan: Plan) -> Iterator[Run]:
     """The runs that can be trained; why another cannot is said on stderr."""
-    from posenc.lab.run import own
     from posenc.lab.run.plan import rehearsed
+    from posenc.lab.spec import own
 
     for run in runs:
         try:

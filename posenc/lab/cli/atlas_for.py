@@ -28,34 +28,32 @@ def probes_for(name: str, model: str) -> tuple[str, tuple[str, ...]]:
     A name is that of an ability, of a probe, or of a task; a task without a probe has those of its ability. Raises
     `ValueError` for any other name, and for what the atlas does not ask of this model.
     """
-    tasks, known = {name: probe.task.partition("(")[0] for name, probe in atlas.PROBES.items()}, declarations(TASKS)
+    tasks, names = {name: probe.task.partition("(")[0] for name, probe in atlas.PROBES.items()}, declarations(TASKS)
     abilities = {probe: ability_of(task) for probe, task in tasks.items()}
-    said, found = name, [probe for probe, ability in abilities.items() if ability == name]
-    found = found or [probe for probe, task in tasks.items() if name in (probe, task)]
-    if not found and name in known:
+    title, probes = name, [probe for probe, ability in abilities.items() if ability == name]
+    probes = probes or [probe for probe, task in tasks.items() if name in (probe, task)]
+    if not probes and name in names:
         ability = ability_of(name)
-        said, found = (
-            f"{name}, a task of {ability} without a probe",
-            [p for p, of in abilities.items() if of == ability],
-        )
-    if not found and name not in (*ABILITIES, *known):
-        raise settings.unknown("ability, task or probe", name, [*ABILITIES, *atlas.PROBES, *known])
-    asked = tuple(probe for probe in found if model in atlas.PROBES[probe].models)
-    if found and not asked:
-        other = atlas.PROBES[found[0]].models[0]
-        raise ValueError(f"The atlas asks {', '.join(found)} of {other}s alone; add --model {other}.")
-    if not found:
+        title = f"{name}, a task of {ability} without a probe"
+        probes = [probe for probe, of in abilities.items() if of == ability]
+    if not probes and name not in (*ABILITIES, *names):
+        raise settings.unknown("ability, task or probe", name, [*ABILITIES, *atlas.PROBES, *names])
+    of_model = tuple(probe for probe in probes if model in atlas.PROBES[probe].models)
+    if probes and not of_model:
+        other = atlas.PROBES[probes[0]].models[0]
+        raise ValueError(f"The atlas asks {', '.join(probes)} of {other}s alone; add --model {other}.")
+    if not probes:
         raise ValueError(
-            f"The atlas has no probe of {said}; it has {', '.join(dict.fromkeys(abilities.values()))}. `posenc describe"
-            f" {name if name in known else 'TASK'}` names the experiments on a task."
+            f"The atlas has no probe of {title}; it has {', '.join(dict.fromkeys(abilities.values()))}. `posenc"
+            f" describe {name if name in names else 'TASK'}` names the experiments on a task."
         )
-    return said, asked
+    return title, of_model
 
 
-def answer(asked: str, names: Sequence[str], cells: Sequence[AtlasCell], model: str) -> list[str]:
+def answer(title: str, names: Sequence[str], cells: Sequence[AtlasCell], model: str) -> list[str]:
     """Return the lines of the answer, of at most `WIDTH` columns."""
     shown = [cell for cell in cells if cell.model == model and cell.probe in names]
-    lines = _filled("", f"{asked}, in {model}s. L: longest trained size; not learned: below .9 at a trained size.")
+    lines = _filled("", f"{title}, in {model}s. L: longest trained size; not learned: below .9 at a trained size.")
     if not shown:
         return [*lines, f"No record has {model}s on {', '.join(names)}; `posenc atlas SCHEME` trains one."]
     for name in names:
@@ -64,18 +62,18 @@ def answer(asked: str, names: Sequence[str], cells: Sequence[AtlasCell], model: 
     return [*lines, *_filled("Take: ", _taken(shown)), *_filled("How sure: ", _sureness(shown))]
 
 
-def as_json(asked: str, names: Sequence[str], cells: Sequence[AtlasCell], model: str) -> dict[str, Any]:
+def as_json(title: str, names: Sequence[str], cells: Sequence[AtlasCell], model: str) -> dict[str, Any]:
     """Return the same as values: every cell, with whether it was learned and its metric."""
     shown = [cell for cell in cells if cell.model == model and cell.probe in names]
     rows = [vars(c) | {"learned": c.learned, "metric": atlas.PROBES[c.probe].metric_in(model)} for c in shown]
-    return {"for": asked, "model": model, "probes": [*names], "take": [row for row, _ in _ranked(shown)], "cells": rows}
+    return {"for": title, "model": model, "probes": [*names], "take": [row for row, _ in _ranked(shown)], "cells": rows}
 
 
 def _probe(name: str, cells: Sequence[AtlasCell], model: str) -> Iterator[str]:
     """The rows of one probe by how far they hold."""
     probe = atlas.PROBES[name]
-    counted, floor = COUNTED[probe.metric_in(model)], short_share(max(cell.floor for cell in cells))
-    yield f"{name}: {probe.title}; accuracy of {counted} at 2 L, best baseline {floor}"
+    what, floor = COUNTED[probe.metric_in(model)], short_share(max(cell.floor for cell in cells))
+    yield f"{name}: {probe.title}; accuracy of {what} at 2 L, best baseline {floor}"
     groups = {
         "at least .9 up to 4 L: ": [c for c in cells if (c.reach or 0) >= 4],
         "up to 2 L: ": [c for c in cells if 2 <= (c.reach or 0) < 4],
@@ -117,9 +115,10 @@ def _ranked(cells: Sequence[AtlasCell]) -> list[tuple[str, float]]:
     by_row: dict[str, list[AtlasCell]] = {}
     for cell in cells:
         by_row.setdefault(cell.row, []).append(cell)
-    whole = {r: of for r, of in by_row.items() if {c.probe for c in of} == probes and all(c.learned for c in of)}
-    order = sorted(whole, key=lambda r: (-min(c.reach or 0 for c in whole[r]), -min(c.above for c in whole[r]), r))
-    return [(r, min(c.reach or 0 for c in whole[r])) for r in order if r not in atlas.RECURRENT]
+    rows = {r: of for r, of in by_row.items() if {c.probe for c in of} == probes and all(c.learned for c in of)}
+    reach = {row: min(cell.reach or 0 for cell in of) for row, of in rows.items() if row not in atlas.RECURRENT}
+    order = sorted(reach, key=lambda row: (-reach[row], -min(cell.above for cell in rows[row]), row))
+    return [(row, reach[row]) for row in order]
 
 
 def _taken(cells: Sequence[AtlasCell]) -> str:

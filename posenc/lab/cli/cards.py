@@ -98,9 +98,9 @@ def _is_task(name: str) -> bool:
 def build(kind: str, text: str, **options: Any) -> Card:
     """The card of a text as one kind of thing; `options` are the sizes of a scheme, or that of a task's example."""
     if kind == "suite":
-        from posenc.lab.explain import suite_card
+        from posenc.lab.explain.task_card import suite_card
 
-        return suite_card.card(text)
+        return suite_card(text)
     builders = {"scheme": scheme, "task": task, "model": model, "experiment": experiment}
     return builders.get(kind, preset)(text, **options)
 
@@ -110,7 +110,7 @@ def scheme(text: str, dims: Any = None) -> Card:
     what the atlas measured of it."""
     from posenc.catalog.schemes import TYPICAL, card
     from posenc.lab.results.atlas_cells import measured
-    from posenc.lab.results.recorded import experiments_with_schemes
+    from posenc.lab.spec.committed import experiments_with_schemes
 
     described = card(text, TYPICAL if dims is None else dims)
     names = [part.name.partition("(")[0] for part in described.parts or [described]]
@@ -122,7 +122,7 @@ def task(text: str, size: int | None = None, windows: tuple[int, ...] | None = N
     """The card of a task, with its floors, of a source also those of readers of so many tokens, and the experiments
     whose records have it."""
     from posenc.lab.explain import task_card
-    from posenc.lab.results.recorded import experiments_with_task
+    from posenc.lab.spec.committed import experiments_with_task
 
     described = task_card.card(text, size, task_card.floor_table(text, windows))
     experiments = experiments_with_task(described.name.partition("(")[0])

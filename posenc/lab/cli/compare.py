@@ -59,14 +59,14 @@ class Compare:
         first = chosen.scheme(self.first, labels)
         second = None if self.second is None else chosen.scheme(self.second, labels)
         comparisons = compared(results, first, [second] if second else sorted({*labels} - {first}), self.size)
-        shown = tuple(cell for cell in table if cell.scheme in {first, *(one.second for one in comparisons)})
+        shown = tuple(cell for cell in table if cell.scheme in {first, *(pair.second for pair in comparisons)})
         doubts = _doubts(results, comparisons, shown)
         corrected = _corrected(comparisons, doubts)
         if self.json:
-            rows = [_row(one, doubts.get(_key(one)), corrected.get(_key(one))) for one in comparisons]
+            rows = [_row(pair, doubts.get(_key(pair)), corrected.get(_key(pair))) for pair in comparisons]
             say_json({"first": first, "second": second, "tasks": rows, "notes": rates(shown)})
         else:
-            lines = [_line(one, doubts.get(_key(one)), corrected) for one in comparisons]
+            lines = [_line(pair, doubts.get(_key(pair)), corrected) for pair in comparisons]
             against = second or f"{plural(len({one.second for one in comparisons}), 'scheme')}"
             head = f"{first} against {against}, paired by seed, over {comparisons[0].sizes}"
             say("\n".join([head, *lines, *_few(comparisons, doubts), *rates(shown)]))
@@ -100,10 +100,10 @@ def _corrected(
     comparisons: Sequence[Comparison], doubts: Mapping[tuple[str, str], Doubt]
 ) -> dict[tuple[str, str], float]:
     """Task and second scheme to p after Holm's correction for all that are tested here."""
-    from posenc.lab.results.signed_ranks import holm
+    from posenc.lab.results.ties import holm
 
-    tested = [one for one in comparisons if one.wilcoxon is not None and _key(one) not in doubts]
-    return dict(zip(map(_key, tested), holm([one.wilcoxon or 0.0 for one in tested]), strict=True))
+    tested = [pair for pair in comparisons if pair.wilcoxon is not None and _key(pair) not in doubts]
+    return dict(zip(map(_key, tested), holm([pair.wilcoxon or 0.0 for pair in tested]), strict=True))
 
 
 class Doubt(NamedTuple):
@@ -165,11 +165,11 @@ def _few(comparisons: Sequence[Comparison], doubts: Mapping[tuple[str, str], Dou
     """Where seeds are too few: for an interval, and for a p that survives the correction."""
     from posenc.lab.results.statistics import ALPHA, ENOUGH, LEAST, least_p
 
-    compared_here = [one for one in comparisons if _key(one) not in doubts]
-    few = dict.fromkeys(one.task for one in compared_here if one.interval is None)
-    where = "" if len(few) == len({one.task for one in comparisons}) else f" on {', '.join(few)}"
+    compared_here = [pair for pair in comparisons if _key(pair) not in doubts]
+    few = dict.fromkeys(pair.task for pair in compared_here if pair.interval is None)
+    where = "" if len(few) == len({pair.task for pair in comparisons}) else f" on {', '.join(few)}"
     lines = [f"Fewer than {LEAST} seeds{where}: no interval and no test; run more."] if few else []
-    tested = [one.n for one in compared_here if one.wilcoxon is not None]
+    tested = [pair.n for pair in compared_here if pair.wilcoxon is not None]
     if tested and (n := min(tested)) < ENOUGH:
         line = f"Wilcoxon's p is {least_p(n):.2g} at least with {n} seeds"
         if least_p(n) * len(tested) > ALPHA:

@@ -185,7 +185,7 @@ class ExplainAttention:
     def __call__(self) -> int:
         path = None if self.html is None else output_path(self.html, "--html", (".html",))
         load_named([self.scheme])
-        from posenc.lab.explain import by_hand, page, problem, worksheet
+        from posenc.lab.explain import by_hand, problem, worksheet
 
         if self.blank or self.solution or self.seed is not None:
             posed = problem.random_problem(self.form, self.causal, self.seed or 0)
@@ -198,7 +198,7 @@ class ExplainAttention:
         else:
             say("\n\n\n".join(map(worksheet.as_text, sheets)))
         if path is not None:
-            disk.write(path, page.page(sheets).encode())
+            disk.write(path, worksheet.as_html(sheets).encode())
             if not self.json:
                 say(f"Wrote {path}.")
         return 0

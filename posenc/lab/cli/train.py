@@ -214,7 +214,7 @@ def check_names(requested: Experiment) -> None:
     """
     import posenc
     from posenc.lab import tasks
-    from posenc.lab.run.own import place_of
+    from posenc.lab.spec.own import place_of
 
     modules.load_for(requested)
     for parse, texts in (

@@ -1,4 +1,4 @@
-"""The card of a task: a worked example, floors, sizes, source.
+"""The cards of tasks (a worked example, floors, sizes, source) and of suites of them.
 
 All of it is read from the task's docstring, settings and samples, so that no second list can disagree.
 """
@@ -18,9 +18,14 @@ import numpy as np
 from posenc.catalog.card import Card, Fact, bibtex, flowing, keys, paragraphs, settings_fact, uncited
 from posenc.lab import tasks
 from posenc.lab.explain.source_floors import floors_fact, source_floors
+from posenc.lab.figures.style import aligned
 from posenc.lab.metrics import GAIN
+from posenc.lab.run.plan import evaluated
+from posenc.lab.spec.run import SUITE, Plan, Run
+from posenc.lab.spec.suites import named
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.task import Layout, Task
+from posenc.lab.train.training import resolve
 from posenc.language.registry import settings
 
 LAYOUTS = {
@@ -34,6 +39,7 @@ KEY, ROWS, SIZE, SHOWN = 0, 16, 8, 48
 """The example is the first of ROWS rows with a scored token, at SIZE, or smaller so as to have at most SHOWN tokens."""
 LONGEST, WORK = 1024, 2**20
 """Floors are counted at sizes of at most LONGEST tokens, on at most WORK tokens at each size, or else on 64 rows."""
+SUITE_COLUMNS = ("task", "model", "trained on", "tokens", "evaluated at")
 
 
 def as_html(task: Task) -> str:
@@ -231,3 +237,35 @@ def _aligned(example: dict[str, Any], width: int = 96) -> list[str]:
             row = []
         row += [column] if column is not None else []
     return [*lines, "oracle  " + " ".join(example["oracle"])]
+
+
+def suite_card(text: str) -> Card:
+    """The card of a suite such as "suite:quick"."""
+    (suite,) = named([text])
+    values = {name: value for name, value in {**suite.run, **suite.plan}.items() if name != "model"}
+    rows, presets = [_suite_row(run, Plan(**suite.plan)) for run in suite.runs], list(suite.presets)
+    lines = aligned([SUITE_COLUMNS, *map(_suite_cells, rows)], str.ljust)
+    settings = ", ".join(f"{name}={_joined(value, ',')}" for name, value in values.items()) or "none"
+    facts = (
+        Fact("use", use := f"task={SUITE}{suite.name}", ""),
+        Fact(
+            "tasks", rows, "\n".join(aligned([SUITE_COLUMNS, *map(_suite_cells, rows)], str.ljust)), "", is_block=True
+        ),
+        Fact("settings", values, settings),
+        Fact("presets", presets, " or ".join(f"--preset {name}" for name in presets) or "not as a whole", "published"),
+    )
+    return Card("suite", suite.name, suite.idea, facts=facts, title=use)
+
+
+def _suite_row(run: Run, plan: Plan) -> dict[str, Any]:
+    cell = resolve(run)
+    sizes = {"trained on": list(dict.fromkeys([cell.run.shortest, run.length])), "tokens": cell.task.tokens(run.length)}
+    return {"task": run.task, "model": run.model, **sizes, "evaluated at": list(evaluated(cell, plan))}
+
+
+def _suite_cells(row: dict[str, Any]) -> list[str]:
+    return [" to ".join(map(str, row[name])) if name == "trained on" else _joined(row[name]) for name in SUITE_COLUMNS]
+
+
+def _joined(value: Any, between: str = ", ") -> str:
+    return between.join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,13 +1,15 @@
-"""Steps by hand as text: numbers for a reader, or boxes for a pencil."""
+"""Steps by hand as text, HTML and JSON: numbers for a reader, or boxes for a pencil."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from posenc.lab.explain.steps import Matrix, Sheet, Step
+from posenc.lab.figures.pages import filled
 
 WIDE, GAP, BOX = 100, "    ", "[      ]"
 
@@ -20,6 +22,11 @@ def as_text(sheet: Sheet) -> str:
         head.append("A star marks a number that the scheme changed; `without` shows the number without the scheme.")
     path = [sheet.path] if sheet.path else []
     return "\n\n".join(["\n".join(head), *path, *(_step(n, s, sheet.blank) for n, s in enumerate(sheet.steps, 1))])
+
+
+def as_html(sheets: Sequence[Sheet]) -> str:
+    """Write sheets as one HTML page, which loads nothing; each starts a new page in print."""
+    return filled("sheet.html", sheets=sheets)
 
 
 def as_json(sheet: Sheet) -> dict[str, Any]:

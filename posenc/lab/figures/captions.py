@@ -6,20 +6,22 @@ A caption has at most five lines; the numbers of every run are in the CSV beside
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from posenc.lab.figures.style import plain
-from posenc.lab.figures.unusual import unusual
 from posenc.lab.metrics import GAIN, NATS
 from posenc.lab.models.kinds import MODELS
 from posenc.lab.results.learned import at_floor
 from posenc.lab.results.losses import SAID, falling
 from posenc.lab.results.rate_gaps import rate_gap
-from posenc.lab.results.results import Results, grouped
+from posenc.lab.results.results import Results, grouped, shortest_model
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, summary
 from posenc.lab.results.words import NETWORKS, Words
+from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.store.folder import FAILURES
+from posenc.lab.store.schema import GroupRecord, TrialRecord
 from posenc.language.echo import plural
 
 NAMED = 5
@@ -51,6 +53,8 @@ METRICS = {
     GAIN: "gain (share of what the source allows)",
 }
 """What an axis calls each metric; figures show the share right, also if the metric is an error."""
+ELSEWHERE = ("task", "scheme", "width", "depth", "heads", "shortest", "length", "then", "seed", "lr")
+"""Settings that captions name otherwise: in labels, with the model, and as the sizes trained on."""
 
 
 def metric_named(metric: str) -> str:
@@ -277,3 +281,33 @@ def listed(names: Sequence[str]) -> str:
     """Names in a sentence."""
     shown = [plain(n) for n in names]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def unusual(results: Results) -> list[str]:
+    """Return a sentence with every setting of the reported runs that is neither the default nor in their labels."""
+    pairs = ((record, trial) for record in results.records for trial in record.trials)
+    values = grouped(item for pair in pairs for item in _changed(*pair) if item[0] not in results.varying)
+    each = [f"{name}={' or '.join(dict.fromkeys(texts))}" for name, texts in values.items()]
+    return [f"Settings other than the default: {', '.join(map(plain, each))}."] if each else []
+
+
+def _changed(record: GroupRecord, trial: TrialRecord) -> Iterator[tuple[str, str]]:
+    """Each setting of a trial that is not the default, as a text."""
+    run, usual = record.run, _usual(record.run)
+    if "(" in (model := shortest_model(str(run.get("model", "")))):
+        yield "model", model
+    for f in fields(Run):
+        if f.name not in (*ELSEWHERE, "model") and run.get(f.name) is not None and run[f.name] != usual.get(f.name):
+            yield f.name, str(run[f.name])
+    if trial.steps != Plan().steps:
+        yield "steps", str(trial.steps)
+    for name, default in Knobs()._asdict().items():
+        if name not in ELSEWHERE and (value := getattr(trial.knobs, name)) not in (None, default):
+            yield name, f"{value:g}"
+
+
+def _usual(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults of a run, those that follow from its other settings too."""
+    usual = {f.name: f.default for f in fields(Run)}
+    width, length = run.get("width", usual["width"]), run.get("length", usual["length"])
+    return usual | {"hidden": 4 * width, "longest": 4 * length, "buckets": 1 if length <= 16 else 4}

@@ -16,9 +16,8 @@ from posenc.lab.metrics import LOSSES, merit
 from posenc.lab.results.learned import SOLVED, WORDS, Hindrance, above_floor, bar, error, hindrance, solves
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results
-from posenc.lab.results.signed_ranks import holm
 from posenc.lab.results.statistics import LEAST, LEVEL, TableCell, by_range, cells, summary
-from posenc.lab.results.ties import mean, median
+from posenc.lab.results.ties import holm, mean, median
 
 NAMED = 6
 """The most lines that are named; of more, their number is given."""

@@ -24,6 +24,9 @@ from posenc.lab.store.schema import GroupRecord, TrialRecord
 if TYPE_CHECKING:
     import pandas
 
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+_LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", **{c: f"\\{c}" for c in "&%$#_{}"}}
+_MARKDOWN = {c: f"\\{c}" for c in "\\`*_<|~$&"}
 HEAD = tuple("accuracy" if name == "value" else name for name in COLUMNS)
 """Names of columns in files of figures: a value is the share right for every metric, also if the metric is an error."""
 
@@ -96,3 +99,18 @@ def harmless(text: Any) -> str:
     """A text cell that spreadsheets do not take for a formula."""
     shown = style.plain(text)
     return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
+
+
+def latex(text: str) -> str:
+    """Escape a text for LaTeX. A bracket or star at its start would belong to the end of the row before it.
+
+    >>> latex("[rope, nope]")
+    '{[}rope, nope]'
+    """
+    escaped = "".join(_LATEX.get(c, c) for c in text)
+    return f"{{{escaped[0]}}}{escaped[1:]}" if escaped[:1] in ("[", "*") else escaped
+
+
+def markdown(text: str) -> str:
+    """Escape a text for a cell of a Markdown table."""
+    return "".join(_MARKDOWN.get(c, c) for c in text)

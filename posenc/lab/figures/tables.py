@@ -25,8 +25,7 @@ from posenc.lab.figures.captions import (
     ties,
     unlearned,
 )
-from posenc.lab.figures.escapes import latex, markdown
-from posenc.lab.figures.exports import harmless
+from posenc.lab.figures.exports import harmless, latex, markdown
 from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, parts, points
 from posenc.lab.figures.html_table import TableBlock, html_table, with_floors
 from posenc.lab.figures.style import plain

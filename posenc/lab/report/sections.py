@@ -23,9 +23,7 @@ from posenc.language.echo import plural
 LISTED = 30
 """The most trials that are named; of more, their number is given."""
 OUTCOME = ("task", "scheme", "seed", "rate", "what")
-NO_COMMAND = (
-    "No command was kept with these records; each record has its settings, which `posenc export RUN` lists."
-)
+NO_COMMAND = "No command was kept with these records; each record has its settings, which `posenc export RUN` lists."
 CALLED = {"posenc": "posenc", "commit": "commit", "python": "Python", "jax": "JAX", "flax": "Flax", "device": "machine"}
 
 

@@ -18,7 +18,6 @@ from posenc.lab import metrics
 from posenc.lab.metrics import LOSSES
 from posenc.lab.models import kinds
 from posenc.lab.results.floors import floors_by, uniform
-from posenc.lab.results.unscored import unscored
 from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
@@ -34,6 +33,8 @@ METRICS = ("accuracy", "exact", "last", "beyond", *LOSSES)
 than any trained on (at sizes trained on, of all), that are right; and the mean cross-entropy of all, in nats or in
 bits."""
 K, V = TypeVar("K"), TypeVar("V")
+NAMED = 3
+"""Trials of a record that a problem names; of more, their number is given."""
 _FREE = ("task", "scheme")
 _KNOBS = ("weight_decay", "warmup", "clip")
 _LATER = {f.name: f.default for f in fields(Run) if f.metadata.get("later")}
@@ -360,6 +361,19 @@ def shortest_model(model: str) -> str:
         return kinds.spec(kinds.parse(model))
     except ValueError:  # of another version, or edited: what was written of it tells it from others
         return model
+
+
+def unscored(group_records: Iterable[GroupRecord]) -> Iterator[str]:
+    """Yield a sentence for the trials of each record that scored nothing at some sizes where they were evaluated."""
+    for record in group_records:
+        trials: dict[str, list[str]] = {}
+        for trial in record.trials:
+            if empty := [str(n) for n, counts in trial.evaluations.items() if metrics.scored_nothing(counts)]:
+                trials.setdefault(", ".join(empty), []).append(f"{trial.id[:12]} of seed {trial.knobs.seed}")
+        for sizes, names in trials.items():
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            which = f"{record.label} on {record.task.label}: {', '.join(names[:NAMED])}{more}"
+            yield f"Trials of {which} scored nothing at size {sizes}, and have no number there."
 
 
 def sizes_of(record: GroupRecord) -> list[int]:

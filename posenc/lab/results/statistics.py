@@ -20,9 +20,8 @@ from posenc.lab.metrics import LOSSES, merit
 from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import Rates, by_seed, rates_by_cell
 from posenc.lab.results.results import Results, Row, grouped
-from posenc.lab.results.signed_ranks import wilcoxon
 from posenc.lab.results.sizes import other_places
-from posenc.lab.results.ties import mean, median, rounded
+from posenc.lab.results.ties import mean, median, rounded, wilcoxon
 from posenc.lab.store.schema import TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import shorten
 
@@ -164,14 +163,14 @@ def furthest(medians: Mapping[int, float]) -> int | None:
 
 def summary(values: Iterable[float]) -> Summary:
     """All runs of one thing in five numbers: the range below six runs, the exact interval of the median above."""
-    given = tuple(values)
-    x = np.sort(np.asarray(given, dtype=float))
+    numbers = tuple(values)
+    x = np.sort(np.asarray(numbers, dtype=float))
     n = len(x)
     if n == 0:
         return Summary(0, math.nan, math.nan, math.nan, math.nan, RANGE)
     if not np.isfinite(x).all():
         raise ValueError("A value is not finite; count a diverged run as the floor before summing up.")
-    middle = min(max(median(given), float(x[0])), float(x[-1]))
+    middle = min(max(median(numbers), float(x[0])), float(x[-1]))
     rank = interval_rank(n)
     low, high = (x[0], x[-1]) if rank is None else (x[rank], x[n - 1 - rank])
     kind = RANGE if rank is None else INTERVAL
@@ -184,20 +183,20 @@ def cells(results: Results) -> tuple[TableCell, ...]:
         grouped(((row.task, row.scheme), row) for row in each) for each in (results.rows(), results.tuning_rows())
     )
     lost = grouped(((trial.task, results.label(trial, trial)), trial) for trial in results.unfinished)
-    tasks, chosen = results.tasks(), rates_by_cell(results)
+    tasks, rates_of = results.tasks(), rates_by_cell(results)
     return tuple(
-        _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, chosen.get(key, Rates()))
+        _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, rates_of.get(key, Rates()))
         for key in sorted({*rows, *tuning, *lost})
     )
 
 
 def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:
     """The trials at the learning rates that are reported, with their tasks and labels."""
-    chosen = rates_by_cell(results)
+    rates_of = rates_by_cell(results)
     for record in results.records:
         for trial in record.trials:
             label = results.label(record, trial)
-            if trial.knobs.lr in chosen[record.task.label, label].reported:
+            if trial.knobs.lr in rates_of[record.task.label, label].reported:
                 yield record.task, label, trial
 
 
@@ -273,9 +272,9 @@ def _cell(
     tuning: list[Row],
     lost: list[UnfinishedTrial],
     tasks: Mapping[str, TaskRecord],
-    chosen: Rates,
+    rates_of: Rates,
 ) -> TableCell:
-    (task, scheme), (rate, ties, reported, choice) = key, chosen
+    (task, scheme), (rate, ties, reported, choice) = key, rates_of
     all_rows = [*rows, *tuning]
     counts = dict(Counter([r.outcome for r in {r.trial: r for r in all_rows}.values()] + [u.outcome for u in lost]))
     metric = tasks[task].metric if task in tasks else ""

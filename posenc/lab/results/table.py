@@ -153,10 +153,10 @@ def _place(results: Results, record: GroupRecord, trial: TrialRecord) -> tuple[A
 
 def _heads(results: Results, pairs: list[tuple[GroupRecord, TrialRecord]]) -> Iterator[dict[str, Any]]:
     """What all lines of a trial share."""
-    chosen, ends = rates_by_cell(results), endings(results)
+    rates, ends = rates_by_cell(results), endings(results)
     for record, trial in pairs:
         label, end = results.label(record, trial), ends.get(trial.id)
-        reported = not trial.tuning and trial.knobs.lr in chosen[record.task.label, label].reported
+        reported = not trial.tuning and trial.knobs.lr in rates[record.task.label, label].reported
         yield {
             **{
                 "task": record.task.label,
@@ -184,13 +184,13 @@ def _settings(record: GroupRecord, trial: TrialRecord) -> dict[str, Any]:
 
 def _guesses(results: Results) -> dict[str, dict[str, dict[int, dict[str, float]]]]:
     """Task to metric to size to baselines, by the metrics that the records of a task counted."""
-    counted: dict[str, set[str]] = {}
+    by_task: dict[str, set[str]] = {}
     for record, trial in results.recorded_trials():
-        of_task = counted.setdefault(record.task.label, {metrics.NAMES.get(record.task.metric, record.task.metric)})
+        of_task = by_task.setdefault(record.task.label, {metrics.NAMES.get(record.task.metric, record.task.metric)})
         for counts in trial.evaluations.values():
             of_task |= {metric for metric, (right, total) in COUNTED.items() if right in counts and counts.get(total)}
     tasks = results.tasks().items()
-    return {label: {m: baselines_by(task, m) for m in METRICS if m in counted.get(label, ())} for label, task in tasks}
+    return {label: {m: baselines_by(task, m) for m in METRICS if m in by_task.get(label, ())} for label, task in tasks}
 
 
 def baselines_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
@@ -236,29 +236,29 @@ def _lines(
 def _guessed(k: int, by_metric: Mapping[str, Mapping[int, Mapping[str, float]]], name: str) -> Iterator[Line]:
     """What one baseline scores."""
     for metric, by_size in by_metric.items():
-        for size, known in sorted(by_size.items()):
-            if name in known:
-                yield k, 0, size, WHOLE, METRICS.index(metric), known[name], 0
+        for size, values in sorted(by_size.items()):
+            if name in values:
+                yield k, 0, size, WHOLE, METRICS.index(metric), values[name], 0
 
 
 def _binned(k: int, task: TaskRecord, trial: TrialRecord) -> Iterator[Line]:
     """The accuracy and the loss of a trial in each bin of positions."""
     for size, sums in sorted((trial.places or {}).items()):
-        about, n = (task.places or {}).get(size, {}), trial.evaluations.get(size, {}).get("rows", 0)
+        task_bins, n = (task.places or {}).get(size, {}), trial.evaluations.get(size, {}).get("rows", 0)
         for m, name, unit in ((0, "right", 1.0), *((METRICS.index(u), "nats", PARTS * LOSSES[u]) for u in LOSSES)):
-            for b, (part, many) in enumerate(zip(sums.get(name, ()), about.get("scored", ()), strict=False)):
+            for b, (part, many) in enumerate(zip(sums.get(name, ()), task_bins.get("scored", ()), strict=False)):
                 if many:
-                    yield k, 0, size, b * about["width"], m, part / many / unit, n
+                    yield k, 0, size, b * task_bins["width"], m, part / many / unit, n
 
 
 def _compact(column: pandas.Series) -> Any:
     """A column as an array: numbers, whole ones too where some are missing, and else categories."""
-    known = [value for value in column if value is not None and value == value]
-    kinds = {*map(type, known)}
-    if kinds == {bool} and len(known) == len(column):
+    values = [value for value in column if value is not None and value == value]
+    kinds = {*map(type, values)}
+    if kinds == {bool} and len(values) == len(column):
         return column.to_numpy(bool)
     if kinds == {int}:
-        return column.astype("Int64" if len(known) < len(column) else "int64").array
+        return column.astype("Int64" if len(values) < len(column) else "int64").array
     if kinds <= {int, float}:
         return column.to_numpy(float)
     return column.map(str, na_action="ignore").astype("category").array

@@ -1,4 +1,5 @@
-"""Numbers rounded to fourteen digits, so that equal sums of shares are equal whatever their order. No jax.
+"""Numbers that tie, and the tests of ranks that respect ties: numbers are rounded to fourteen digits, so that equal
+sums of shares are equal whatever their order. No jax; SciPy is imported where it is needed.
 
 A float mean of .1, .2 and .3 is another than one of .3, .2 and .1. Shares of up to a million examples differ by more
 than is rounded here.
@@ -7,7 +8,9 @@ than is rounded here.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+
+import numpy as np
 
 DIGITS = 14
 
@@ -30,3 +33,31 @@ def median(values: Collection[float]) -> float:
     """Return the median, rounded."""
     ordered = sorted(values)
     return rounded((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)
+
+
+def wilcoxon(gaps: Sequence[float]) -> float:
+    """Return the two-sided p of the signed-rank test.
+
+    Equal sizes share the mean of their ranks, and gaps of 0, which have no sign, are ranked and then left out (Pratt,
+    1959). SciPy takes the normal approximation where gaps tie and there are more than a dozen.
+    """
+    from scipy.stats import rankdata
+
+    doubled = [round(2 * rank) for rank in rankdata([abs(rounded(gap)) for gap in gaps])]
+    signed = [(rank, gap > 0) for rank, gap in zip(doubled, gaps, strict=True) if gap]
+    total, above = sum(rank for rank, _ in signed), sum(rank for rank, positive in signed if positive)
+    chance = np.zeros(total + 1)  # of each sum of positive ranks, over all choices of signs
+    chance[0] = 1.0
+    for rank, _ in signed:
+        chance[rank:] = (chance[rank:] + chance[: len(chance) - rank]) / 2
+        chance[:rank] /= 2
+    return min(1.0, 2 * float(chance[: min(above, total - above) + 1].sum()))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return values of p after Holm's correction for how many there are (Holm, 1979)."""
+    order, most, corrected = np.argsort(p, kind="stable"), 0.0, [0.0] * len(p)
+    for place, i in enumerate(order):
+        most = max(most, min(1.0, (len(p) - place) * p[i]))
+        corrected[i] = most
+    return corrected

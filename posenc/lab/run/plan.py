@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from posenc.core.compose import Pattern, layers, normal_form
 from posenc.lab.models import attentions, kinds
-from posenc.lab.run import own
-from posenc.lab.spec import sources
+from posenc.lab.spec import own, sources
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import THEN, Continuation, Knobs, Plan, Run
 from posenc.lab.store import folder

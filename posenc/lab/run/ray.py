@@ -304,7 +304,7 @@ def answer(parcel: Mapping[str, Any], post: Callable[..., None]) -> dict[str, An
         except Stopped:  # by the driver, which expects it, or since the node is about to go
             return {"kind": "lost", "why": "stopped by a signal"}
         except Exception as error:  # one group must not end a sweep; the driver keeps its traceback
-            from posenc.lab.run.own import failed  # it imports jax, which a node may only do once it is confined
+            from posenc.lab.spec.own import failed  # it imports jax, which a node may only do once it is confined
 
             why, text = failed(error)
             return {"kind": "failed", "outcome": failure(error), "why": why, "text": text}

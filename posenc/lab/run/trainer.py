@@ -19,10 +19,10 @@ import numpy as np
 from jaxtyping import Float, PyTree
 
 from posenc.lab.models.carry import fresh_parameters
-from posenc.lab.run import own
 from posenc.lab.run.progress import Progress, SegmentTimer
 from posenc.lab.run.saving import Home, Point, Saver, Source, program_facts, read_point
 from posenc.lab.run.team import Stopped
+from posenc.lab.spec import own
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written

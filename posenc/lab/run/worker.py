@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab.results.learned import nothing_learned
-from posenc.lab.run import own, plan, tuning
+from posenc.lab.run import plan, tuning
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
 from posenc.lab.run.saving import Home, Point, Saver, clear
 from posenc.lab.run.team import DONE, FAILED, PAUSES, Signals, Stopped, failure, outcome
 from posenc.lab.run.trainer import Assigned, Taken, Trained, Trainer
+from posenc.lab.spec import own
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import GroupRecord, PlannedTrial

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import posenc
+from posenc.lab.store.records import labels
 
 PACKAGED = Path(posenc.__file__).resolve().parent / "experiments"
 """Where a wheel has them; a checkout has them beside the package."""
@@ -49,3 +53,29 @@ def record_of(path: Path) -> Path:
 def figures_of(path: Path) -> Path:
     """Where figures of an experiment go by default: beside its file in a checkout, else `figures` here."""
     return Path("figures") if path.parent == PACKAGED else path.parent / "figures"
+
+
+def recorded_experiments() -> list[Path]:
+    """The experiment files that have a committed record, in the order of their names."""
+    return sorted((p for p in files().values() if record_of(p).is_file()), key=lambda p: p.stem)
+
+
+def experiments_with_task(name: str) -> list[str]:
+    """The experiments whose record has runs on a task, with any settings."""
+    return _experiments(lambda scheme, task: task.partition("(")[0] == name)
+
+
+def experiments_with_schemes(names: Collection[str]) -> list[str]:
+    """The experiments whose record has runs of a scheme, alone or in a sum, with any settings; of several names, those
+    in which these are together."""
+    return _experiments(lambda scheme, task: set(names) <= words_in(scheme))
+
+
+def _experiments(wanted: Callable[[str, str], bool]) -> list[str]:
+    paths = recorded_experiments()
+    return [path.stem for path in paths if any(itertools.starmap(wanted, labels(record_of(path))))]
+
+
+def words_in(label: str) -> set[str]:
+    """The words of a label outside quotes, since the value of a setting may be called like a scheme."""
+    return set(re.findall(r"\w+", re.sub(r"'[^']*'", "", label)))

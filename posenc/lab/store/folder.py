@@ -131,8 +131,8 @@ def read_errors(folder: Path) -> dict[str, tuple[str, str]]:
 
 def error_files(folder: Path) -> dict[str, Path]:
     """Group to the file that says why it has no record."""
-    found = [path for path in disk.part(folder, "errors") if path.suffix == ".txt"]
-    return {path.stem: path for path in found if path.is_file() and not path.is_symlink()}
+    paths = [path for path in disk.part(folder, "errors") if path.suffix == ".txt"]
+    return {path.stem: path for path in paths if path.is_file() and not path.is_symlink()}
 
 
 def clear_error(folder: Path, group: str) -> None:
@@ -214,19 +214,19 @@ def leftovers(folder: Path) -> list[Leftover]:
 
     claims = held(folder)
     alive = {c.group for c in claims if not c.stale}
-    found = {disk.inside(folder, "claims", c.group): "a claim whose worker is gone" for c in claims if c.stale}
+    paths = {disk.inside(folder, "claims", c.group): "a claim whose worker is gone" for c in claims if c.stale}
     for group in finished(folder).intersection(checkpoints.groups(folder)) - alive:
-        found[disk.inside(folder, checkpoints.FOLDER, group)] = "checkpoints of a group that is recorded"
+        paths[disk.inside(folder, checkpoints.FOLDER, group)] = "checkpoints of a group that is recorded"
     homes = [disk.inside(folder, name) for name in (*disk.PARTS, checkpoints.FOLDER)]
     homes += [home for home in homes[-1].glob("*") if home.is_dir() and home.name not in alive]
     for home in (folder, *homes):
-        found |= dict.fromkeys(disk.abandoned(home), "half written, and left for more than an hour")
-    return [Leftover(path, why, _size(path)) for path, why in sorted(found.items())]
+        paths |= dict.fromkeys(disk.abandoned(home), "half written, and left for more than an hour")
+    return [Leftover(path, why, _size(path)) for path, why in sorted(paths.items())]
 
 
-def remove(found: list[Leftover]) -> None:
+def remove(paths: list[Leftover]) -> None:
     """Remove them; one that has gone meanwhile is not an error."""
-    for path, *_ in found:
+    for path, *_ in paths:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
@@ -307,11 +307,11 @@ def _last_events(path: Path, size: int) -> list[dict[str, Any]]:
         start = max(0, os.fstat(file.fileno()).st_size - size)
         file.seek(start)
         lines = file.read(size).split(b"\n")[start > 0 : -1]
-    found = []
+    events = []
     for line in lines:
         with contextlib.suppress(ValueError, RecursionError):
-            found.append(json.loads(line))
-    return [line for line in found if isinstance(line, dict)]
+            events.append(json.loads(line))
+    return [line for line in events if isinstance(line, dict)]
 
 
 def _saved(folder: Path, group: str, now: float) -> tuple[int, float] | tuple[None, None]:
