@@ -248,9 +248,7 @@ def suite_card(text: str) -> Card:
     settings = ", ".join(f"{name}={_joined(value, ',')}" for name, value in values.items()) or "none"
     facts = (
         Fact("use", use := f"task={SUITE}{suite.name}", ""),
-        Fact(
-            "tasks", rows, "\n".join(aligned([SUITE_COLUMNS, *map(_suite_cells, rows)], str.ljust)), "", is_block=True
-        ),
+        Fact("tasks", rows, "\n".join(lines), "", is_block=True),
         Fact("settings", values, settings),
         Fact("presets", presets, " or ".join(f"--preset {name}" for name in presets) or "not as a whole", "published"),
     )
