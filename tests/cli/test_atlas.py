@@ -129,10 +129,15 @@ def test_an_ability_is_answered_with_what_holds_what_does_not_and_what_to_take(p
     ]
     assert heads[1:] == [*expected, "Take", "How sure"]
     assert "LSTM (no attention) .97" in lines[2] and "fox .94" in lines[3] and "t5 .89" in lines[5], lines
-    assert "Take: rope (.50 at 2 L), fox (.50 at 2 L);" in lines[8], "of both probes; an LSTM is no scheme"
-    assert "4 rows, medians of 2 seeds × 2 rates" in lines[10]
+    said = " ".join(" ".join(lines).split())
+    assert "Take: for count, fox .94, up to 2 L; for parity, no scheme, since none is clear of the best" in said
+    assert "4 rows, medians of 2 seeds × 2 rates" in said and "differ beyond L, by .20 or more: fox." in said
     found = json.loads(posenc("atlas", "--for", "counting", "--json").out)
-    assert found["probes"] == ["count", "parity"] and found["take"] == ["rope", "fox"] and len(found["cells"]) == 6
+    assert (
+        found["probes"] == ["count", "parity"]
+        and found["take"] == {"count": ["fox"], "parity": []}
+        and len(found["cells"]) == 6
+    )
     assert {row["metric"] for row in found["cells"]} == {"last"}
     for name in ("count", "count_symbol"):
         assert posenc("atlas", "--for", name).out.splitlines()[1] == lines[1]
@@ -158,6 +163,7 @@ def test_an_answer_fits_twenty_lines_of_a_hundred_columns(posenc, refuse, abilit
         (["--for", "bucket_sort"], "`posenc describe bucket_sort`"),
         (["--for", "order"], "--model encoder"),
         (["--for", "counting", "--probes", "count"], "--probes"),
+        (["lstm", "--for", "count", "--model", "encoder"], "decoders"),
     ],
 )
 def test_what_the_atlas_cannot_answer_is_refused_in_a_sentence(refuse, words, says):

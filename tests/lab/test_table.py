@@ -124,8 +124,32 @@ def test_an_empty_run_is_an_empty_table(tmp_path, monkeypatch):
 
 
 def test_an_experiment_is_loaded_by_its_name(tmp_path, monkeypatch):
+    """It is read by the metric of its table: accuracy, where of a text the last token would tell most."""
     monkeypatch.chdir(tmp_path)
-    pandas.testing.assert_frame_equal(load("length"), load(RECORDS / "length.json"))
+    found, record = load("length"), load(RECORDS / "length.json")
+    pandas.testing.assert_frame_equal(found.drop(columns="shown"), record.drop(columns="shown"))
+    assert {*found[found.shown].metric} == {"accuracy"} and {*record[record.shown].metric} == {"last"}
+    pandas.testing.assert_frame_equal(load(RECORDS.parent / "length.py"), found)
+
+
+def test_ranges_and_what_diverged_are_those_of_each_run(tmp_path, monkeypatch):
+    """Runs of 16 and of 24: what one was trained on another was not, and each diverges at the sizes of its own."""
+    monkeypatch.chdir(tmp_path)
+    records = made.ranged((4, 16), (4, 24))
+    for n, record in enumerate(records):
+        record["trials"].append(made.trial("rope", "copy", 9 + n, {}, outcome="diverged"))
+        record["task"]["floors"] = {size: made.FLOORS for size in ("8", "16", "24", "32")[: 3 + n]}
+    found = load(made.filled("a", records))
+    at = found[(found["size"] == 24) & (found.outcome == "done")]
+    assert {*zip(at.length, at.trained, strict=True)} == {(16, False), (24, True)}
+    lost = found[(found.outcome == "diverged") & (found.metric == "exact")]
+    assert {*zip(lost.length, lost["size"], lost.value, strict=True)} >= {(24, 32, 0.0), (16, 24, 0.0)}
+    assert len(lost[(lost.length == 24)]) == 4 and not lost.value.any(), "no baseline is known of whole answers"
+
+
+def test_bins_are_no_numbers_of_tables():
+    found = load(RECORDS / "text.json.gz", bins=True)
+    assert not (found.shown & found.bin.notna()).any() and found.shown.any()
 
 
 def test_it_is_what_posenc_load_gives():

@@ -75,7 +75,7 @@ def test_a_median_of_nine_tenths_holds():
     for low, high in ((85, 95), (82, 98), (87, 93)):
         seeds = [{8: low, 16: 1}, {8: high, 16: 1}]
         (cell,) = statistics.cells(Results("made", (group("a", "t", seeds, rows=100),)))
-        assert cell.holds_to == 8 and statistics.summary(cell.values[8]).median == 0.9
+        assert cell.holds_to == 8 and statistics.summary(cell.values[8]).median == pytest.approx(0.9)
 
 
 def test_an_order_of_equal_runs_is_equal():
@@ -105,13 +105,20 @@ def test_wilcoxon_without_ties_is_that_of_scipy():
     assert wilcoxon([0.1] * 6) == statistics.least_p(6) == 0.03125, "equal gaps are not below the least p"
 
 
-def test_sums_in_another_order_are_equal():
+def test_sums_in_another_order_tie_and_medians_are_not_rounded():
     rng = random.Random(0)
     for _ in range(500):
         values = [rng.randint(0, 1000) / 1000 for _ in range(9)]
-        other = rng.sample(values, 9)
-        assert ties.mean(values) == ties.mean(other) and ties.median(values) == ties.median(other)
-    assert ties.mean([0.1, 0.2, 0.3]) == 0.2 and ties.median([0.85, 0.95]) == 0.9
+        assert ties.mean(values) == ties.mean(rng.sample(values, 9))
+    assert ties.difference(ties.median([0.85, 0.95]), 0.9) == 0.0 and ties.levels([0.3, 0.1, 0.1 + 0.2]) == [1, 0, 1]
+    assert ties.median([0.999145507812, 0.999755859375]) == (0.999145507812 + 0.999755859375) / 2
+
+
+def test_a_median_of_two_rates_ties_with_the_share_that_it_is():
+    """441/6144 and 5989/6144 have the mean 3215/6144."""
+    low, high, same = (k / 6144 for k in (441, 5989, 3215))
+    assert ties.difference(ties.median([low, high]), same) == 0.0
+    assert wilcoxon([ties.difference(ties.median([low, high]), same)] * 6) == 1.0
 
 
 @pytest.mark.parametrize("metric", [*metrics.LOSSES])

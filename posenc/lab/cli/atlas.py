@@ -64,6 +64,8 @@ class Atlas:
     """Print JSON: every cell."""
 
     def __call__(self) -> int:
+        if self.model == "encoder" and (recurrent := [text for text in self.schemes if text in atlas.RECURRENT]):
+            raise ValueError(f"{recurrent[0]} is a model of its own and stands beside decoders; leave --model out.")
         names = self._probes()
         if self.what is not None:
             if self.probes is not None:

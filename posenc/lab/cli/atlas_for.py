@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from posenc.lab.figures.style import short_share
 from posenc.lab.results.atlas_cells import APART, AtlasCell, runs_named
+from posenc.lab.results.statistics import HOLDS
 from posenc.lab.spec import atlas, settings
 from posenc.lab.spec.abilities import ABILITIES, TASKS, ability_of
 from posenc.language.echo import plural
@@ -18,6 +18,8 @@ WIDTH = 100
 """Columns of a line."""
 BEST = 3
 """Schemes that are recommended."""
+ABOVE = 0.1
+"""How far from the best baseline to 1 a scheme that is recommended is at 2 L, at least."""
 COUNTED = {"last": "the last token", "beyond": "tokens beyond L", "accuracy": "all answer tokens"}
 """Metric to what its accuracy counts."""
 
@@ -66,7 +68,8 @@ def as_json(title: str, names: Sequence[str], cells: Sequence[AtlasCell], model:
     """Return the same as values: every cell, with whether it was learned and its metric."""
     shown = [cell for cell in cells if cell.model == model and cell.probe in names]
     rows = [vars(c) | {"learned": c.learned, "metric": atlas.PROBES[c.probe].metric_in(model)} for c in shown]
-    return {"for": title, "model": model, "probes": [*names], "take": [row for row, _ in _ranked(shown)], "cells": rows}
+    take = {name: [cell.row for cell in _best([c for c in shown if c.probe == name])] for name in names}
+    return {"for": title, "model": model, "probes": [*names], "take": take, "cells": rows}
 
 
 def _probe(name: str, cells: Sequence[AtlasCell], model: str) -> Iterator[str]:
@@ -77,19 +80,21 @@ def _probe(name: str, cells: Sequence[AtlasCell], model: str) -> Iterator[str]:
     groups = {
         "at least .9 up to 4 L: ": [c for c in cells if (c.reach or 0) >= 4],
         "up to 2 L: ": [c for c in cells if 2 <= (c.reach or 0) < 4],
-        "not up to 2 L: ": [c for c in cells if c.learned and (c.reach or 0) < 2],
+        "below .9 before 2 L: ": [c for c in cells if c.learned and (c.reach or 0) < 2],
     }
     for head, of_group in groups.items():
         if of_group:
             best = sorted(of_group, key=lambda c: (-c.twice, c.row))
             yield _listed(f"  {head}", [f"{_row(c)} {_below(c.twice)}" for c in best])
     if lost := sorted((c for c in cells if not c.learned), key=lambda c: (-c.trained, c.row)):
-        yield _listed("  not learned: ", [f"{_row(c)} {_below(c.trained)}" for c in lost])
+        yield _listed("  not learned (in training): ", [f"{_row(c)} {_below(c.trained)}" for c in lost])
 
 
 def _below(share: float) -> str:
-    """A share cut to two digits, so that .896 is not shown as .90, which it does not reach."""
-    return short_share(math.floor(100 * share + 1e-9) / 100)
+    """A share in two digits; one below .9 is not rounded up to it."""
+    return (
+        short_share(share if share >= HOLDS else min(share, 0.89)) if round(share, 2) >= HOLDS else short_share(share)
+    )
 
 
 def _row(cell: AtlasCell) -> str:
@@ -109,36 +114,41 @@ def _listed(head: str, names: Sequence[str]) -> str:
     return line + f", and {len(names) - shown} more" * (shown < len(names))
 
 
-def _ranked(cells: Sequence[AtlasCell]) -> list[tuple[str, float]]:
-    """The schemes that were learned on every probe, best first, with how far each holds on all of them, in L."""
-    probes = {cell.probe for cell in cells}
-    by_row: dict[str, list[AtlasCell]] = {}
-    for cell in cells:
-        by_row.setdefault(cell.row, []).append(cell)
-    rows = {r: of for r, of in by_row.items() if {c.probe for c in of} == probes and all(c.learned for c in of)}
-    reach = {row: min(cell.reach or 0 for cell in of) for row, of in rows.items() if row not in atlas.RECURRENT}
-    order = sorted(reach, key=lambda row: (-reach[row], -min(cell.above for cell in rows[row]), row))
-    return [(row, reach[row]) for row in order]
+def _best(cells: Sequence[AtlasCell]) -> list[AtlasCell]:
+    """The schemes of a probe that hold furthest, or where none holds to 2 L the most accurate there; none that is near
+    the best baseline, and no recurrent model."""
+    able = [c for c in cells if c.learned and c.above >= ABOVE and c.row not in atlas.RECURRENT]
+    able.sort(key=lambda c: (-c.twice, c.row))
+    furthest = max((c.reach or 0 for c in able), default=0)
+    return [c for c in able if c.reach == furthest] if furthest >= 2 else able[:BEST]
 
 
 def _taken(cells: Sequence[AtlasCell]) -> str:
-    ranked, several = _ranked(cells), len({cell.probe for cell in cells}) > 1
-    if not ranked:
-        return "no scheme learned all of these." if several else "no scheme learned it."
-    least: Mapping[str, float] = {row: min(cell.twice for cell in cells if cell.row == row) for row, _ in ranked[:BEST]}
-    each = ", ".join(f"{row} ({_below(least[row])} at 2 L)" for row in least)
-    furthest = f"{ranked[0][1]:g} L" if ranked[0][1] > 1 else "L"
-    on_all = " on each probe" if several else ""
-    limit = "" if ranked[0][1] >= 2 else " No scheme holds .9 up to 2 L, so train on the lengths that you need."
-    return f"{each}; the first holds .9 up to {furthest}{on_all}.{limit}"
+    """What to take for each probe."""
+    parts, probes = [], dict.fromkeys(cell.probe for cell in cells)
+    shown = BEST if len(probes) < 3 else BEST - 1
+    for probe in probes:
+        best = _best([cell for cell in cells if cell.probe == probe])
+        names = ", ".join(f"{cell.row} {_below(cell.twice)}" for cell in best[:shown])
+        if not best:
+            what = "no scheme, since none is clear of the best baseline at 2 L"
+        elif (best[0].reach or 0) < 2:
+            what = f"none holds to 2 L; the nearest are {names}"
+        else:
+            many = f"any of {len(best)}, such as " if len(best) > shown else ""
+            what = f"{many}{names}, up to {best[0].reach:g} L"
+        parts.append(f"for {probe}, {what}")
+    return f"{'; '.join(parts)}."
 
 
 def _sureness(cells: Sequence[AtlasCell]) -> str:
     runs = " or ".join(runs_named(*pair) for pair in sorted({(cell.seeds, cell.rates) for cell in cells}))
-    unsure = len({cell.row for cell in cells if cell.learned and cell.rates_apart >= APART})
-    apart = f" Of {plural(unsure, 'row')}, rates that tie in validation differ by {short_share(APART)} or more."
+    best = [c for probe in {c.probe for c in cells} for c in _best([c for c in cells if c.probe == probe])]
+    unsure = sorted({cell.row for cell in best if cell.rates_apart >= APART})
+    named = ", ".join(unsure[:BEST]) + f" and {len(unsure) - BEST} more" * (len(unsure) > BEST)
+    apart = f" Rates that tie in validation differ beyond L, by {short_share(APART)} or more: {named}."
     rows = plural(len({cell.row for cell in cells}), "row")
-    return f"{rows}, medians of {runs}; so few seeds cannot rank rows that are close.{apart * (unsure > 0)}"
+    return f"{rows}, medians of {runs}; so few seeds cannot rank rows that are close.{apart * bool(unsure)}"
 
 
 def _filled(head: str, text: str) -> list[str]:

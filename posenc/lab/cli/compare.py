@@ -42,7 +42,7 @@ class Compare:
     """A scheme, by its name in tables."""
     second: Annotated[Positional[str | None], arg(metavar="B", help_behavior_hint="")] = None
     """The scheme to compare it with. Default: each other scheme."""
-    size: int | None = None
+    size: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
     """Compare at this size. Default: the mean over all sizes beyond the training range."""
     metric: Metric = None
     json: Flag = False
@@ -58,18 +58,21 @@ class Compare:
         labels = [cell.scheme for cell in table]
         first = chosen.scheme(self.first, labels)
         second = None if self.second is None else chosen.scheme(self.second, labels)
-        comparisons = compared(results, first, [second] if second else sorted({*labels} - {first}), self.size)
+        others = [second] if second else sorted({*labels} - {first})
+        comparisons = compared(results, first, others, self.size)
         shown = tuple(cell for cell in table if cell.scheme in {first, *(pair.second for pair in comparisons)})
         doubts = _doubts(results, comparisons, shown)
         corrected = _corrected(comparisons, doubts)
+        missing = [other for other in others if other not in {pair.second for pair in comparisons}]
+        alone = [f"Not compared, since no seed of a task is shared: {', '.join(missing)}."] if missing else []
         if self.json:
             rows = [_row(pair, doubts.get(_key(pair)), corrected.get(_key(pair))) for pair in comparisons]
-            say_json({"first": first, "second": second, "tasks": rows, "notes": rates(shown)})
+            say_json({"first": first, "second": second, "tasks": rows, "notes": [*alone, *rates(shown)]})
         else:
             lines = [_line(pair, doubts.get(_key(pair)), corrected) for pair in comparisons]
             against = second or f"{plural(len({one.second for one in comparisons}), 'scheme')}"
             head = f"{first} against {against}, paired by seed, over {comparisons[0].sizes}"
-            say("\n".join([head, *lines, *_few(comparisons, doubts), *rates(shown)]))
+            say("\n".join([head, *lines, *alone, *_few(comparisons, doubts), *rates(shown)]))
         report(results.problems)
         return 0
 

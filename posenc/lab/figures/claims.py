@@ -17,7 +17,7 @@ from posenc.lab.results.learned import SOLVED, WORDS, Hindrance, above_floor, ba
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, LEVEL, TableCell, by_range, cells, summary
-from posenc.lab.results.ties import holm, mean, median
+from posenc.lab.results.ties import holm, levels, mean, median
 
 NAMED = 6
 """The most lines that are named; of more, their number is given."""
@@ -88,17 +88,16 @@ def _tops(compared: Sequence[TableCell]) -> list[TableCell]:
         runs = [merit(cell.metric, value) for value in cell.means(cell.beyond).values()]
         return median(runs), mean(runs)
 
-    best = max(map(worth, compared))
-    return [cell for cell in compared if worth(cell) == best]
+    scores = list(map(worth, compared))
+    ranks = list(zip(*(levels([score[k] for score in scores]) for k in range(2)), strict=True))
+    return [cell for cell, rank in zip(compared, ranks, strict=True) if rank == max(ranks)]
 
 
 def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> dict[str, float]:
     """Return those of which the runs of `best` are clear, each with its p after correction."""
-    from scipy.stats import mannwhitneyu
-
     means = {c.scheme: list(c.means(c.beyond).values()) for c in compared}
     pairs = list(itertools.combinations(compared, 2))
-    p = [float(mannwhitneyu(means[a.scheme], means[b.scheme]).pvalue) for a, b in pairs]
+    p = [_rank_sum(means[a.scheme], means[b.scheme]) for a, b in pairs]
     corrected = dict(zip([(a.scheme, b.scheme) for a, b in pairs], holm(p), strict=True))
     top, examples = summary(means[best.scheme]), sum(best.examples[n] for n in best.beyond)
     if not above_floor(results.tasks()[best.task], best.beyond, top.median, examples):
@@ -113,6 +112,14 @@ def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> 
         if merit(best.metric, top.median - low.median) > chance:
             clear[other.scheme] = corrected[pair]
     return clear
+
+
+def _rank_sum(first: Sequence[float], second: Sequence[float]) -> float:
+    """The two-sided p of the rank-sum test, in which numbers that tie share their ranks."""
+    from scipy.stats import mannwhitneyu
+
+    ranks = levels([*first, *second])
+    return float(mannwhitneyu(ranks[: len(first)], ranks[len(first) :]).pvalue)
 
 
 def _groups(results: Results) -> dict[tuple[str, tuple[int, int]], list[TableCell]]:

@@ -16,6 +16,7 @@ from posenc.lab.metrics import GAIN, LOSSES
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import TableCell, cells, summary
+from posenc.lab.results.ties import TOLERANCE
 from posenc.lab.store.schema import GroupRecord, TaskRecord
 
 SOLVED = 0.95
@@ -65,7 +66,7 @@ def solves(cell: TableCell) -> bool:
     """Whether a scheme solves every size trained on: by its loss, where right tokens get as much on average, or where
     it gains as much of what an exact loss leaves."""
     least = GAINED if cell.exact else bar(cell.metric, SOLVED)
-    return all(_learned_share(cell, n, summary(cell.values[n]).median) >= least for n in cell.inside)
+    return all(_learned_share(cell, n, summary(cell.values[n]).median) >= least - TOLERANCE for n in cell.inside)
 
 
 def _learned_share(cell: TableCell, size: int, median: float) -> float:

@@ -15,7 +15,7 @@ from posenc.lab.results.evidence import SURE, Evidence
 from posenc.lab.results.published import EPSILON, Order
 from posenc.lab.results.reproduction import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction
 from posenc.lab.results.statistics import LEAST, Summary, interval_rank, summary
-from posenc.lab.results.ties import rounded
+from posenc.lab.results.ties import difference
 
 TEST = "sign test, two-sided, exact, uncorrected"
 """What p of an order is from; pairs without a difference are left out."""
@@ -46,7 +46,7 @@ def _scores(claim: Order, evidence: Evidence) -> Reproduction:
     by_scheme = {scheme: evidence.values_at_chosen_rate(claim.measure, scheme) for scheme in schemes}
     floors = {scheme: evidence.highest(claim.measure, scheme) or 0.0 for scheme in schemes}
     first, second = ({seed: max(v - floors[s], 0.0) for seed, v in by_scheme[s].items()} for s in schemes)
-    gaps = [rounded(first[seed] - second[seed]) for seed in sorted(first.keys() & second.keys())]
+    gaps = [difference(first[seed], second[seed]) for seed in sorted(first.keys() & second.keys())]
     medians = {scheme: summary(of.values()).median for scheme, of in by_scheme.items() if of}
     learned = any(evidence.above(claim.measure, scheme, value) for scheme, value in medians.items())
     finding = _decided(claim, gaps, claim.tolerance, learned, evidence)

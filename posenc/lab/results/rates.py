@@ -22,7 +22,7 @@ import numpy as np
 from posenc.lab import metrics
 from posenc.lab.results.floors import uniform
 from posenc.lab.results.results import Results, grouped, sizes_of
-from posenc.lab.results.ties import mean, median
+from posenc.lab.results.ties import TOLERANCE, mean, median
 from posenc.lab.store.schema import GroupRecord, TrialRecord
 
 DIVERGED = "diverged"
@@ -127,7 +127,8 @@ def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
             " again under a new --name."
         )
     means = {rate: mean(values) for rate, values in scores.items()}
-    return min(means, key=lambda rate: (-means[rate], rate))
+    best = max(means.values())
+    return min(rate for rate, share in means.items() if share >= best - TOLERANCE)
 
 
 def tying_rates(trials: Sequence[Trial], rate: float) -> tuple[float, ...]:

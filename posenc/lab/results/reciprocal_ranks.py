@@ -10,6 +10,7 @@ import numpy as np
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import Measure, Published
 from posenc.lab.results.statistics import summary
+from posenc.lab.results.ties import levels
 
 
 def reciprocal_ranks(claim: Published, evidence: Evidence) -> dict[int, float]:
@@ -23,8 +24,8 @@ def reciprocal_ranks(claim: Published, evidence: Evidence) -> dict[int, float]:
     for measure in measures:
         by_scheme = {scheme: _clear(measure, scheme, evidence) for scheme in evidence.schemes(measure.task)}
         for seed in set.intersection(*map(set, by_scheme.values())) if claim.scheme in by_scheme else ():
-            values = [by_seed[seed] for by_seed in by_scheme.values()]
-            ours = by_scheme[claim.scheme][seed]
+            values = levels([by_seed[seed] for by_seed in by_scheme.values()])
+            ours = values[list(by_scheme).index(claim.scheme)]
             rank = 1 + sum(v > ours for v in values) + (sum(v == ours for v in values) - 1) / 2
             of.setdefault(seed, []).append(1 / rank)
     return {seed: float(np.mean(ranks)) for seed, ranks in sorted(of.items()) if len(ranks) == len(measures)}

@@ -11,8 +11,6 @@ import operator
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, get_args
 
-from posenc.lab.results.ties import rounded
-
 
 def shared(
     over: Literal["beyond", "trained"], trained: Iterable[tuple[int, ...]], measured: Iterable[Collection[int]]
@@ -56,4 +54,4 @@ def average(values: Sequence[float], sizes: Sequence[int], rule: Rule) -> float:
     if rule == "trapezoid" and len(sizes) > 1:
         before, after = [sizes[0], *sizes[:-1]], [*sizes[1:], sizes[-1]]
         shares = [(b - a) / 2 for a, b in zip(before, after, strict=True)]
-    return rounded(math.fsum(map(operator.mul, shares, values)) / math.fsum(shares))
+    return math.fsum(map(operator.mul, shares, values)) / math.fsum(shares)

@@ -21,7 +21,7 @@ from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import Rates, by_seed, rates_by_cell
 from posenc.lab.results.results import Results, Row, grouped
 from posenc.lab.results.sizes import other_places
-from posenc.lab.results.ties import mean, median, rounded, wilcoxon
+from posenc.lab.results.ties import TOLERANCE, difference, mean, median, wilcoxon
 from posenc.lab.store.schema import TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import shorten
 
@@ -158,7 +158,7 @@ class Comparison:
 
 def furthest(medians: Mapping[int, float]) -> int | None:
     """The largest size up to which every median is at least 0.9; None where there is none."""
-    return max(itertools.takewhile(lambda n: medians[n] >= HOLDS, sorted(medians)), default=None)
+    return max(itertools.takewhile(lambda n: medians[n] >= HOLDS - TOLERANCE, sorted(medians)), default=None)
 
 
 def summary(values: Iterable[float]) -> Summary:
@@ -170,7 +170,7 @@ def summary(values: Iterable[float]) -> Summary:
         return Summary(0, math.nan, math.nan, math.nan, math.nan, RANGE)
     if not np.isfinite(x).all():
         raise ValueError("A value is not finite; count a diverged run as the floor before summing up.")
-    middle = min(max(median(numbers), float(x[0])), float(x[-1]))
+    middle = median(numbers)
     rank = interval_rank(n)
     low, high = (x[0], x[-1]) if rank is None else (x[rank], x[n - 1 - rank])
     kind = RANGE if rank is None else INTERVAL
@@ -334,7 +334,7 @@ def _by_rate(a: TableCell, b: TableCell, sizes: Sequence[int]) -> dict[float, fl
 def _compared(
     a: TableCell, b: TableCell, where: str, over: tuple[int, ...], pairs: list[tuple[int, float, float]]
 ) -> Comparison:
-    gaps = [rounded(ours - theirs) for _, ours, theirs in pairs]
+    gaps = [difference(ours, theirs) for _, ours, theirs in pairs]
     ahead = [merit(a.metric, gap) for gap in gaps]
     better = (sum(gap > 0 for gap in ahead) + 0.5 * sum(gap == 0 for gap in ahead)) / len(gaps)
     interval = wilson(better, len(gaps)) if len(gaps) >= LEAST else None

@@ -1,8 +1,9 @@
 """Every measurement as one table of pandas: `posenc.load("runs/mine")`. No jax.
 
     table = posenc.load("length")
-    shown = table[table.reported & table.shown & (table.part == "test")]
-    shown.groupby(["task", "label", "size"]).value.median()
+    shown = table[table.reported & table.shown & (table.part == "test") & (table.outcome != "baseline")]
+    per_seed = shown.groupby(["task", "label", "size", "seed"]).value.median()
+    per_seed.groupby(["task", "label", "size"]).median()
 
 A line is one trial at one size by one metric. The metric is a column, and so is whether tables report the trial: every
 view of your own is a query.
@@ -24,11 +25,13 @@ from posenc.lab.metrics import LOSSES, PARTS
 from posenc.lab.results.floors import floors, floors_by
 from posenc.lab.results.losses import endings
 from posenc.lab.results.rates import rates_by_cell
-from posenc.lab.results.results import Results, shortest_model
+from posenc.lab.results.results import Results, shortest_model, sizes_of
 from posenc.lab.results.results import load as read_results
 from posenc.lab.spec import committed
+from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.store import disk
 from posenc.lab.store.schema import GroupRecord, KnobRecord, TaskRecord, TrialRecord
+from posenc.language.echo import echoed
 
 if TYPE_CHECKING:
     import pandas
@@ -49,6 +52,8 @@ HEAD += ("final_loss", "final_fall")
 LINE = np.dtype(
     [("trial", "i4"), ("part", "i1"), ("size", "i4"), ("bin", "i4"), ("metric", "i1"), ("value", "f8"), ("n", "i4")]
 )
+Metric = str | Mapping[str, str] | None
+"""A metric of all tasks, or of some by their labels."""
 WHOLE = -1
 """The bin of a line that is about whole examples."""
 
@@ -65,7 +70,7 @@ def load(path: str | os.PathLike, bins: bool = False) -> pandas.DataFrame:
         size, trained                trained: the size is one of those trained on
         bin                          first position of a bin; missing in lines about whole examples
         metric, value, n             n is the number of examples
-        shown                        tables show this metric of this task
+        shown                        tables show this metric of this task; lines of bins are never shown
         tuning, reported             reported: the trial ran at a learning rate that ties in validation
         final_loss, final_fall       the loss at the end, and its fall over the last half of the steps
 
@@ -75,10 +80,11 @@ def load(path: str | os.PathLike, bins: bool = False) -> pandas.DataFrame:
 
     Raises `ValueError` where pandas is missing, where nothing is found, and for formats older than 0.2.0.
     """
-    results = read_results(_recorded(path))
+    record, metric = _recorded(path)
+    results = read_results(record)
     for problem in results.problems:
         warnings.warn(problem, stacklevel=2)
-    return table(results, bins)
+    return table(results, bins, metric)
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
@@ -94,38 +100,49 @@ def _pandas() -> Any:
     return pandas
 
 
-def _recorded(path: str | os.PathLike) -> str | os.PathLike:
-    """The record of an experiment, where a text names one and no run."""
-    if not isinstance(path, str) or Path(path).exists() or (disk.root() / path).exists():
-        return path
-    experiment = committed.find(path)
-    return path if experiment is None else committed.record_of(experiment)
+def _recorded(path: str | os.PathLike) -> tuple[str | os.PathLike, Metric]:
+    """The record of an experiment and the metric of its table, where a name or a file of one is given, and no run."""
+    if not isinstance(path, str | os.PathLike):
+        return path, None
+    text = os.fspath(path)
+    try:
+        is_run = not text.endswith(".py") and (Path(text).exists() or (disk.root() / text).exists())
+    except OSError:  # no file has so long a name
+        raise ValueError(f"There are no results at {echoed(text)}; give a run, a bundle or an experiment.") from None
+    experiment = None if is_run else committed.find(text)
+    if experiment is None:
+        return path, None
+    record = committed.record_of(experiment)
+    if not record.is_file():
+        raise ValueError(f"{echoed(text)} has no record at {str(record)!r}; `posenc sweep {text}` trains it.")
+    return record, from_file(experiment, yes=True).metric
 
 
-def table(results: Results, bins: bool = False) -> pandas.DataFrame:
-    """Return the measurements of results that were read already, as `load` has them."""
+def table(results: Results, bins: bool = False, metric: Metric = None) -> pandas.DataFrame:
+    """Return the measurements of results that were read already, as `load` has them; `metric` is that of tables."""
     pandas = _pandas()
     pairs = sorted(results.recorded_trials(), key=lambda pair: _place(results, *pair))
-    guesses = _guesses(results)
+    guesses, tasks = _guesses(results), results.tasks()
     baselines = [*_baselines(guesses)]
     heads = [*_heads(results, pairs), *baselines]
     heads, shared = _varying(pandas.DataFrame(heads, columns=None if heads else HEAD, dtype=object))
     lines = np.fromiter(_lines(pairs, baselines, guesses, bins), LINE)
     of_line = lines["trial"]
     frame = pandas.DataFrame({name: _compact(heads[name])[of_line] for name in heads.columns}, copy=False)
-    tasks = results.tasks()
-    ends = np.array([tasks[label].trained for label in heads["task"]], int).reshape(-1, 2)[of_line]
-    metric = pandas.Categorical.from_codes(lines["metric"], METRICS)
-    shown = {label: metrics.NAMES.get(name, name) for label, name in results.shown_metrics().items()}
+    ranges = [record.task.trained for record, _ in pairs] + [tasks[head["task"]].trained for head in baselines]
+    ends = np.array(ranges, int).reshape(-1, 2)[of_line]
+    by_task = dict.fromkeys(tasks, metric) if isinstance(metric, str) else dict(metric or {})
+    shown = {label: metrics.NAMES.get(name, name) for label, name in (results.shown_metrics() | by_task).items()}
+    is_shown = np.array([METRICS.index(shown[label]) for label in heads["task"]], int)[of_line] == lines["metric"]
     measured = {
         "part": pandas.Categorical.from_codes(lines["part"], PARTS_OF_DATA),
         "size": lines["size"].copy(),
         "trained": (ends[:, 0] <= lines["size"]) & (lines["size"] <= ends[:, 1]),
         "bin": pandas.arrays.IntegerArray(lines["bin"].copy(), lines["bin"] == WHOLE),
-        "metric": metric,
+        "metric": pandas.Categorical.from_codes(lines["metric"], METRICS),
         "value": lines["value"].copy(),
         "n": lines["n"].copy(),
-        "shown": np.array([METRICS.index(shown[label]) for label in heads["task"]])[of_line] == lines["metric"],
+        "shown": is_shown & (lines["bin"] == WHOLE),
     }
     for k, (name, column) in enumerate(measured.items()):
         frame.insert(10 + k, name, column)
@@ -189,8 +206,14 @@ def _guesses(results: Results) -> dict[str, dict[str, dict[int, dict[str, float]
         of_task = by_task.setdefault(record.task.label, {metrics.NAMES.get(record.task.metric, record.task.metric)})
         for counts in trial.evaluations.values():
             of_task |= {metric for metric, (right, total) in COUNTED.items() if right in counts and counts.get(total)}
-    tasks = results.tasks().items()
-    return {label: {m: baselines_by(task, m) for m in METRICS if m in by_task.get(label, ())} for label, task in tasks}
+    guesses: dict[str, dict[str, dict[int, dict[str, float]]]] = {}
+    for label, counted_metrics in sorted(by_task.items()):
+        tasks = {id(r.task): r.task for r, _ in results.recorded_trials() if r.task.label == label}.values()
+        for metric in (metric for metric in METRICS if metric in counted_metrics):
+            sizes = guesses.setdefault(label, {}).setdefault(metric, {})
+            for task in tasks:
+                sizes.update({n: at for n, at in baselines_by(task, metric).items() if n not in sizes})
+    return guesses
 
 
 def baselines_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
@@ -220,7 +243,7 @@ def _lines(
     """The numbers of each trial and of each baseline, in the order of their heads."""
     for k, (record, trial) in enumerate(pairs):
         if trial.outcome == "diverged":
-            yield from _guessed(k, guesses[record.task.label], "uniform")
+            yield from _diverged(k, record, guesses[record.task.label])
             continue
         for part, evaluations in enumerate((trial.evaluations, trial.validation or {})):
             for size, counts in sorted(evaluations.items()):
@@ -231,6 +254,16 @@ def _lines(
             yield from _binned(k, record.task, trial)
     for k, head in enumerate(baselines, len(pairs)):
         yield from _guessed(k, guesses[head["task"]], head["scheme"])
+
+
+def _diverged(k: int, record: GroupRecord, by_metric: Mapping[str, Any]) -> Iterator[Line]:
+    """What a trial that diverged scores: the uniform baseline, and where none is known no share, and no loss."""
+    for metric in by_metric:
+        at = baselines_by(record.task, metric)
+        for size in sizes_of(record):
+            value = at.get(size, {}).get("uniform", None if metric in LOSSES else 0.0)
+            if value is not None:
+                yield k, 0, size, WHOLE, METRICS.index(metric), value, 0
 
 
 def _guessed(k: int, by_metric: Mapping[str, Mapping[int, Mapping[str, float]]], name: str) -> Iterator[Line]:

@@ -51,6 +51,7 @@ from posenc.lab.results.reproduction import (
 )
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import HOLDS, summary
+from posenc.lab.results.ties import TOLERANCE
 
 LACKING = "the record holds no such run"
 
@@ -103,7 +104,7 @@ def _if_trained(finding: Reproduction, evidence: Evidence) -> Reproduction:
         return finding
     for scheme in _behind(finding):
         weakest = evidence.weakest(claim.measure, scheme)
-        if weakest is not None and weakest[1] < (least := evidence.least(claim.measure)):
+        if weakest is not None and weakest[1] < (least := evidence.least(claim.measure)) - TOLERANCE:
             size, median = weakest
             reason = f"{scheme} has not learned the sizes trained on: {median:.2f} at {size}, below {least:g}"
             return finding.because(OPEN, "untrained", reason)
