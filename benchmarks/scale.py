@@ -84,7 +84,7 @@ def _record(line, about: dict):
     seed = line.knobs.seed
 
     def counts(n: int) -> dict[str, int]:
-        return {"correct": 64 - (7 * n + seed) % 31, "total": 64, "exact": 32 - (n + seed) % 17, "rows": 64}
+        return {"correct": 64 - (7 * n + seed) % 31, "scored": 64, "exact": 32 - (n + seed) % 17, "rows": 64}
 
     curve = {"step": [20 * (n + 1) for n in range(POINTS)], "loss": [(0.7 + seed % 7) / (n + 1) for n in range(POINTS)]}
     floors = {n: {"uniform": 0.5, "prior": 0.5 + 1 / (n + 3), "position": 0.5 + 1 / (n + 2)} for n in SIZES}

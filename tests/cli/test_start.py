@@ -81,12 +81,12 @@ def finished(tmp_path_factory):
     [
         (["status", "mine"], {"tyro"}),
         (["table", "runs/mine"], {"tyro", "numpy"}),
-        (["export", "mine"], {"tyro", "numpy"}),
+        (["export", "mine"], {"tyro", "numpy", "pandas"}),
         (["compare", "mine", "rope", "alibi"], {"tyro", "numpy"}),
         (["plot", "mine", "--figure", "length"], {"tyro", "numpy", "matplotlib"}),
         (["sweep", "--help"], {"tyro", "rich", "numpy"}),
         (["list", "experiments"], {"tyro"}),
-        (["which", "counting"], {"tyro", "numpy"}),
+        (["atlas", "--for", "counting"], {"tyro", "numpy"}),
         (["reproduce"], {"tyro", "numpy", "scipy"}),
     ],
 )

@@ -92,9 +92,7 @@ def _probe(name: str, cells: Sequence[AtlasCell], model: str) -> Iterator[str]:
 
 def _below(share: float) -> str:
     """A share in two digits; one below .9 is not rounded up to it."""
-    return (
-        short_share(share if share >= HOLDS else min(share, 0.89)) if round(share, 2) >= HOLDS else short_share(share)
-    )
+    return short_share(share if share >= HOLDS or share < HOLDS - 0.005 else HOLDS - 0.01)
 
 
 def _row(cell: AtlasCell) -> str:
