@@ -19,10 +19,16 @@ RECORDS = committed.folders()[0] / "records"
 ASKED = "task scheme model label family trial seed lr steps outcome part size metric value n tuning reported".split()
 
 
-@pytest.fixture
-def tuned(tmp_path, monkeypatch):
-    """A run with a setting that a second scheme lacks, a trial that diverged and one that chose a rate."""
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    """Run folders of each test alone."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
+
+
+@pytest.fixture
+def tuned(runs):
+    """A run with a setting that a second scheme lacks, a trial that diverged and one that chose a rate."""
     rope, alibi = made.rope(range(3)), made.rope(range(3), label="alibi", family="linear")
     rope["run"] |= {"depth": 2, "revisions": {"RoPE": 1}}
     alibi["run"] |= {"depth": 4}
@@ -116,25 +122,22 @@ def test_without_pandas_one_sentence_says_what_to_install(tuned, monkeypatch):
         load(tuned)
 
 
-def test_an_empty_run_is_an_empty_table(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_an_empty_run_is_an_empty_table():
     folder = store.create("empty")
     made.write_plan(folder, made.plan(made.rope(), "g0"))
     assert len(load("empty")) == 0 and {*ASKED} <= {*load("empty").columns}
 
 
-def test_an_experiment_is_loaded_by_its_name(tmp_path, monkeypatch):
+def test_an_experiment_is_loaded_by_its_name():
     """It is read by the metric of its table: accuracy, where of a text the last token would tell most."""
-    monkeypatch.chdir(tmp_path)
     found, record = load("length"), load(RECORDS / "length.json")
     pandas.testing.assert_frame_equal(found.drop(columns="shown"), record.drop(columns="shown"))
     assert {*found[found.shown].metric} == {"accuracy"} and {*record[record.shown].metric} == {"last"}
     pandas.testing.assert_frame_equal(load(RECORDS.parent / "length.py"), found)
 
 
-def test_ranges_and_what_diverged_are_those_of_each_run(tmp_path, monkeypatch):
+def test_ranges_and_what_diverged_are_those_of_each_run():
     """Runs of 16 and of 24: what one was trained on another was not, and each diverges at the sizes of its own."""
-    monkeypatch.chdir(tmp_path)
     records = made.ranged((4, 16), (4, 24))
     for n, record in enumerate(records):
         record["trials"].append(made.trial("rope", "copy", 9 + n, {}, outcome="diverged"))
