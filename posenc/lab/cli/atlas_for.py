@@ -96,7 +96,7 @@ def _below(share: float) -> str:
 
 
 def _row(cell: AtlasCell) -> str:
-    """A row by its name; a recurrent model is no scheme."""
+    """A row by its name; a recurrent model is marked, since it has no attention to put a scheme in."""
     return f"{cell.row.upper()} (no attention)" if cell.row in atlas.RECURRENT else cell.row
 
 

@@ -35,7 +35,7 @@ def _chosen(text: str, labels: Iterable[str], meant: Callable[[str], str]) -> st
 
 
 def _written(text: str) -> str:
-    """A text without what spaces, quotes and forms of numbers make of it; as it is where it is no text of one name."""
+    """The text without differences of spaces, quotes and forms of numbers; unchanged unless it is one name."""
     try:
         return grammar.write(grammar.read(text))
     except ValueError:
