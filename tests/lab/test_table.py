@@ -10,7 +10,7 @@ import posenc
 from posenc.lab import metrics
 from posenc.lab.results import results as reading
 from posenc.lab.results.statistics import cells
-from posenc.lab.results.table import COUNTED, METRICS, baselines_by, load, table
+from posenc.lab.results.table import COUNTED, METRICS, floors_by, load, table
 from posenc.lab.spec import committed
 from posenc.lab.store import folder as store
 from tests.lab import made
@@ -83,7 +83,7 @@ def test_baselines_are_lines_and_a_diverged_trial_scores_as_the_uniform_one(tune
     lost = found[(found.outcome == "diverged") & (found.metric == "accuracy")].set_index("size")
     assert lost.value.to_dict() == guess.to_dict() and not lost.n.any()
     (task,) = reading.load(tuned).tasks().values()
-    assert baselines_by(task, "accuracy") == baselines_by(task, "token")
+    assert floors_by(task, "accuracy") == floors_by(task, "token")
 
 
 def test_settings_that_differ_are_columns_and_the_others_are_attributes(tuned):

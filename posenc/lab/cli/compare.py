@@ -59,9 +59,9 @@ class Compare:
         first = chosen.scheme(self.first, labels)
         second = None if self.second is None else chosen.scheme(self.second, labels)
         others = [second] if second else sorted({*labels} - {first})
-        comparisons = compared(results, first, others, self.size)
+        comparisons = compared(results, table, first, others, self.size)
         shown = tuple(cell for cell in table if cell.scheme in {first, *(pair.second for pair in comparisons)})
-        doubts = _doubts(results, comparisons, shown)
+        doubts = _doubts(results, comparisons, table)
         corrected = _corrected(comparisons, doubts)
         missing = [other for other in others if other not in {pair.second for pair in comparisons}]
         alone = [f"Not compared, since no seed of a task is shared: {', '.join(missing)}."] if missing else []
@@ -70,14 +70,16 @@ class Compare:
             say_json({"first": first, "second": second, "tasks": rows, "notes": [*alone, *rates(shown)]})
         else:
             lines = [_line(pair, doubts.get(_key(pair)), corrected) for pair in comparisons]
-            against = second or f"{plural(len({one.second for one in comparisons}), 'scheme')}"
+            against = second or plural(len({pair.second for pair in comparisons}), "scheme")
             head = f"{first} against {against}, paired by seed, over {comparisons[0].sizes}"
             say("\n".join([head, *lines, *alone, *_few(comparisons, doubts), *rates(shown)]))
         report(results.problems)
         return 0
 
 
-def compared(results: Results, first: str, others: Sequence[str], size: int | None) -> list[Comparison]:
+def compared(
+    results: Results, table: Sequence[TableCell], first: str, others: Sequence[str], size: int | None
+) -> list[Comparison]:
     """A scheme against others on every task. Raises `ValueError` if it can be compared with none of them."""
     from posenc.lab.results.statistics import compare
 
@@ -85,7 +87,7 @@ def compared(results: Results, first: str, others: Sequence[str], size: int | No
     refusals: list[ValueError] = []
     for other in others:
         try:
-            comparisons += compare(results, first, other, size)
+            comparisons += compare(results, first, other, size, table)
         except ValueError as error:
             refusals.append(error)
     if not others:
@@ -118,7 +120,7 @@ class Doubt(NamedTuple):
 
 
 def _doubts(
-    results: Results, comparisons: Sequence[Comparison], shown: Sequence[TableCell]
+    results: Results, comparisons: Sequence[Comparison], table: Sequence[TableCell]
 ) -> dict[tuple[str, str], Doubt]:
     """Task and second scheme to the doubt about their comparison, where there is one."""
     from posenc.lab.figures.floor_lines import NAMES
@@ -126,10 +128,10 @@ def _doubts(
     from posenc.lab.results.learned import at_floor, hindrance
     from posenc.lab.results.losses import falling
 
-    tasks, fell, doubts = results.tasks(), falling(results), {}
+    tasks, fell, doubts = results.tasks(), falling(results, table), {}
     for comparison in comparisons:
         schemes, task = (comparison.first, comparison.second), tasks[comparison.task]
-        both = [cell for cell in shown if cell.task == comparison.task and cell.scheme in schemes]
+        both = [cell for cell in table if cell.task == comparison.task and cell.scheme in schemes]
         if at_floor(task, both, comparison.over) and (floor := best_floor(task, comparison.over)):
             height = f"{NAMES[floor[0]]} {floor[1]:.2f}".replace(" 0.", " .")
             doubts[_key(comparison)] = Doubt(f"both at the floor ({height}); not compared", False)

@@ -6,7 +6,6 @@ import contextlib
 import shlex
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import arg
@@ -15,9 +14,9 @@ from posenc.lab.cli import chosen
 from posenc.lab.cli.options import First, Flag, Metric, Settings
 from posenc.lab.cli.output import columns, report
 from posenc.lab.spec import committed, settings
+from posenc.lab.spec.committed import experiment_of as experiment_of
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.experiment_file import from_file
-from posenc.lab.store import disk
 from posenc.language.echo import shorten
 
 if TYPE_CHECKING:
@@ -53,13 +52,6 @@ class Tabulate:
         return 0
 
 
-def experiment_of(text: str) -> Path | None:
-    """The experiment file that a text names. A run or bundle of that name comes before a shipped experiment."""
-    if not text.endswith(".py") and (Path(text).exists() or (disk.root() / text).exists()):
-        return None
-    return committed.find(text)
-
-
 def results_of(text: str, metric: str | None = None) -> Results:
     """The results that a text names: a run, a folder, a bundle, or an experiment with a committed record; by the metric
     requested, or else by that of the experiment, or as `Results.shown` decides."""
@@ -76,12 +68,7 @@ def stored(text: str) -> Results:
     path = experiment_of(text)
     if path is None:
         return load(text)
-    record = committed.record_of(path)
-    if not path.is_file():
-        raise ValueError(f"There is no experiment file at {text!r}; `posenc list experiments` names those here.")
-    if not record.is_file():
-        raise ValueError(f"{text!r} has no record at {str(record)!r} yet; `posenc sweep {text}` trains it.")
-    return load(record)
+    return load(committed.existing_record(path, text))
 
 
 def check_finished(results: Results, run: str) -> None:

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
+from posenc.lab import metrics
 from posenc.lab.metrics import LOSSES, PARTS, merit
 from posenc.lab.results.sizes import Rule, average
 from posenc.lab.store.schema import TaskRecord
@@ -62,8 +63,10 @@ def exact_losses(task: TaskRecord, size: int) -> dict[str, float]:
 
 
 def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
-    """Size to the floors under another metric than the task's, as the share right, as far as they are known."""
-    own = floors(task)
+    """Size to the floors by a metric, as the share right, as far as they are known."""
+    own, same = floors(task), metrics.ratio(task.metric) == metrics.ratio(metric)
+    if same and (task.metric == metric or metric not in LOSSES):
+        return own
     if task.metric == "accuracy" and metric in ("last", "beyond"):
         return own  # there is one answer token
     recorded_floors = {

@@ -147,7 +147,7 @@ def tying_rates(trials: Sequence[Trial], rate: float) -> tuple[float, ...]:
     least = means[rate] - math.sqrt(share * (1 - share) / n)
     seeds = {lr: {trial.seed for trial in trials if trial.lr == lr} for lr in means}
     lost = {trial.lr for trial in trials if trial.diverged}
-    near = {lr for lr, mean in means.items() if mean >= least and seeds[lr] >= seeds[rate]}
+    near = {lr for lr, value in means.items() if value >= least and seeds[lr] >= seeds[rate]}
     return tuple(sorted({rate} | near - lost))
 
 

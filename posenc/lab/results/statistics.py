@@ -205,13 +205,16 @@ def by_range(table_cells: Iterable[TableCell]) -> dict[tuple[str, tuple[int, int
     return grouped(((cell.task, cell.trained), cell) for cell in table_cells)
 
 
-def compare(results: Results, first: str, second: str, size: int | None = None) -> tuple[Comparison, ...]:
+def compare(
+    results: Results, first: str, second: str, size: int | None = None, table_cells: Iterable[TableCell] | None = None
+) -> tuple[Comparison, ...]:
     """Two schemes on each task that both ran: one pair per seed, which share their data.
 
     A pair holds means over the sizes beyond the training range that both have, or the values at `size`. Sizes are no
     pairs of their own, for those of one run are not independent; nor are tasks, for one seed runs them all.
+    A caller may give the cells of the results, where it has them.
     """
-    table = {(c.task, c.scheme): c for c in cells(results)}
+    table = {(c.task, c.scheme): c for c in (cells(results) if table_cells is None else table_cells)}
     schemes = sorted({scheme for _, scheme in table})
     for name in (first, second):
         if name not in schemes:

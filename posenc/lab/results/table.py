@@ -15,21 +15,19 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from posenc.lab import metrics
 from posenc.lab.metrics import LOSSES, PARTS
-from posenc.lab.results.floors import floors, floors_by
+from posenc.lab.results.floors import floors_by
 from posenc.lab.results.losses import endings
 from posenc.lab.results.rates import rates_by_cell
 from posenc.lab.results.results import Results, shortest_model, sizes_of
 from posenc.lab.results.results import load as read_results
 from posenc.lab.spec import committed
 from posenc.lab.spec.experiment_file import from_file
-from posenc.lab.store import disk
 from posenc.lab.store.schema import GroupRecord, KnobRecord, TaskRecord, TrialRecord
 from posenc.language.echo import echoed
 
@@ -106,16 +104,12 @@ def _recorded(path: str | os.PathLike) -> tuple[str | os.PathLike, Metric]:
         return path, None
     text = os.fspath(path)
     try:
-        is_run = not text.endswith(".py") and (Path(text).exists() or (disk.root() / text).exists())
+        experiment = committed.experiment_of(text)
     except OSError:  # no file has so long a name
         raise ValueError(f"There are no results at {echoed(text)}; give a run, a bundle or an experiment.") from None
-    experiment = None if is_run else committed.find(text)
     if experiment is None:
         return path, None
-    record = committed.record_of(experiment)
-    if not record.is_file():
-        raise ValueError(f"{echoed(text)} has no record at {str(record)!r}; `posenc sweep {text}` trains it.")
-    return record, from_file(experiment, yes=True).metric
+    return committed.existing_record(experiment, text), from_file(experiment, yes=True).metric
 
 
 def table(results: Results, bins: bool = False, metric: Metric = None) -> pandas.DataFrame:
@@ -201,25 +195,21 @@ def _settings(record: GroupRecord, trial: TrialRecord) -> dict[str, Any]:
 
 def _guesses(results: Results) -> dict[str, dict[str, dict[int, dict[str, float]]]]:
     """Task to metric to size to baselines, by the metrics that the records of a task counted."""
-    by_task: dict[str, set[str]] = {}
+    counted: dict[str, set[str]] = {}
+    tasks: dict[str, dict[int, TaskRecord]] = {}
     for record, trial in results.recorded_trials():
-        of_task = by_task.setdefault(record.task.label, {metrics.NAMES.get(record.task.metric, record.task.metric)})
+        label, own = record.task.label, metrics.NAMES.get(record.task.metric, record.task.metric)
+        tasks.setdefault(label, {})[id(record.task)] = record.task
+        of_task = counted.setdefault(label, {own})
         for counts in trial.evaluations.values():
             of_task |= {metric for metric, (right, total) in COUNTED.items() if right in counts and counts.get(total)}
     guesses: dict[str, dict[str, dict[int, dict[str, float]]]] = {}
-    for label, counted_metrics in sorted(by_task.items()):
-        tasks = {id(r.task): r.task for r, _ in results.recorded_trials() if r.task.label == label}.values()
-        for metric in (metric for metric in METRICS if metric in counted_metrics):
+    for label, of_task in sorted(tasks.items()):
+        for metric in (metric for metric in METRICS if metric in counted[label]):
             sizes = guesses.setdefault(label, {}).setdefault(metric, {})
-            for task in tasks:
-                sizes.update({n: at for n, at in baselines_by(task, metric).items() if n not in sizes})
+            for task in of_task.values():
+                sizes |= {n: at for n, at in floors_by(task, metric).items() if n not in sizes}
     return guesses
-
-
-def baselines_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
-    """Return the baselines of a task at each size by a metric, as far as they are known."""
-    same = metrics.ratio(task.metric) == metrics.ratio(metric) and (task.metric == metric or metric not in LOSSES)
-    return floors(task) if same else floors_by(task, metric)
 
 
 def _baselines(guesses: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -259,7 +249,7 @@ def _lines(
 def _diverged(k: int, record: GroupRecord, by_metric: Mapping[str, Any]) -> Iterator[Line]:
     """What a trial that diverged scores: the uniform baseline, and where none is known no share, and no loss."""
     for metric in by_metric:
-        at = baselines_by(record.task, metric)
+        at = floors_by(record.task, metric)
         for size in sizes_of(record):
             value = at.get(size, {}).get("uniform", None if metric in LOSSES else 0.0)
             if value is not None:

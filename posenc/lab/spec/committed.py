@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 import posenc
+from posenc.lab.store import disk
 from posenc.lab.store.records import labels
 
 PACKAGED = Path(posenc.__file__).resolve().parent / "experiments"
@@ -41,6 +42,22 @@ def files() -> dict[str, Path]:
 def find(text: str) -> Path | None:
     """The experiment file that a text names: a path that ends in .py, or the name of a shipped experiment."""
     return Path(text) if text.endswith(".py") else files().get(text)
+
+
+def experiment_of(text: str) -> Path | None:
+    """The experiment file that a text names. A run or bundle of that name comes before a shipped experiment."""
+    if not text.endswith(".py") and (Path(text).exists() or (disk.root() / text).exists()):
+        return None
+    return find(text)
+
+
+def existing_record(path: Path, text: str) -> Path:
+    """The record of an experiment file that a text named. Raises `ValueError` where either is missing."""
+    if not path.is_file():
+        raise ValueError(f"There is no experiment file at {text!r}; `posenc list experiments` names those here.")
+    if not (record := record_of(path)).is_file():
+        raise ValueError(f"{text!r} has no record at {str(record)!r} yet; `posenc sweep {text}` trains it.")
+    return record
 
 
 def record_of(path: Path) -> Path:
