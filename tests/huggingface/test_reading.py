@@ -219,7 +219,7 @@ def test_phi_3_said_su_before_it_said_longrope():
         (config_of("gpt_oss", num_hidden_layers=2, rope_theta=1e4), "rope_theta"),
         (config_of("qwen2", rope_theta=1e4, layer_types=["sliding_attention"], sliding_window=8), "use_sliding_window"),
         (config_of("exaone4", rope_theta=1e4, sliding_window_pattern="LXXG"), "sliding_window_pattern is 'LXXG'"),
-        # what is given as 0 is not what is left out
+        # a setting given as 0 differs from one left out
         (config_of("llama", rope_theta=0), "(rope_theta|rotary_emb_base) is 0"),
         (
             config_of("llama", rope_parameters={"rope_type": "default", "rope_theta": 0}, rope_theta=1e4),

@@ -62,11 +62,11 @@ def _figure(results: Results, shown: Sequence[Panel], names: dict[str, str], run
 
     looks = looks_of(results, names)
 
-    def drawn(panels: Iterable[Panel]) -> list[tuple[str, Markup]]:
+    def pictures(panels: Iterable[Panel]) -> list[tuple[str, Markup]]:
         return [(panel.title, Markup(picture(panel, looks, names, runs))) for panel in panels]
 
     if max(len(panel.points) for panel in shown) > MOST:
-        groups = [(p.title, drawn(filter(None, multiples([p], names)))) for p in shown]
+        groups = [(p.title, pictures(filter(None, multiples([p], names)))) for p in shown]
         return {"legend": [], "look": "multiples", "groups": groups}
     legend = [(looks[s].colour, KEYS.get(looks[s].marker, "●"), names[s]) for s in by_merit(shown)]
-    return {"legend": legend, "look": "", "groups": [("", drawn(shown))]}
+    return {"legend": legend, "look": "", "groups": [("", pictures(shown))]}
