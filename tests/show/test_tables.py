@@ -1,7 +1,6 @@
 """Tables say every number with its n, and the same results give the same bytes."""
 
 import csv
-import functools
 import io
 import json
 import re
@@ -10,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from posenc.lab.figures import tables
-from posenc.lab.figures.fitting import COLUMN, Columns
+from posenc.lab.figures.fitting import Columns
 from posenc.lab.results.results import Results, load
 from tests.lab import made
 from tests.test_docs import EXPERIMENTS
@@ -76,7 +75,7 @@ def test_latex_is_booktabs_with_everything_escaped():
     record = made.rope((0,), task="a_b")
     record["label"] = "x & {y} ~ 5% \\ #$^"
     text = tables.table(made.results("a", (record,)), "latex", Columns(sizes=(8, 16)))
-    assert text.startswith("% The preamble needs \\usepackage{booktabs}.\n")
+    assert text.startswith("% The preamble needs \\usepackage{booktabs,adjustbox}.\n")
     assert "\n\\multicolumn{6}{l}{a\\_b} \\\\\n" in text
     row = next(line for line in text.splitlines() if line.startswith("x"))
     escaped = r"x \& \{y\} \textasciitilde{} 5\% \textbackslash{} \#\$\textasciicircum{}"
@@ -111,42 +110,14 @@ def test_latex_counts_outcomes_only_if_a_trial_is_not_done():
     few = Columns(sizes=(16,))
     done = made.results("a", (made.rope(),))
     assert r"scheme & n & lr & 90\% to & 16* \\" in tables.table(done, "latex", few)
-    assert r"scheme & n & done & diverged & failed & 16* \\" in tables.table(results(), "latex", few)
+    assert r"scheme & n & done & diverged & failed & lr & 90\% to & 16* \\" in tables.table(results(), "latex", few)
 
 
-def test_latex_leaves_out_what_does_not_fit_and_says_so():
-    fits = tables.table(made.results("a", (made.rope(),)), "latex", Columns(sizes=(32,)))
-    assert "0.69 [0.68--0.70]" in fits and "left out" not in fits and "–" not in fits[: fits.index("bottomrule")]
+def test_latex_shrinks_to_a_column_and_leaves_nothing_out():
     text = tables.table(made.results("a", (made.rope(),)), "latex")
-    assert r"scheme & n & lr & 90\% to & 8* & 16* & 24 & 32 \\" in text and "[" not in text[text.index("toprule") :]
-    assert "Spreads are left out." in text and "--brackets on shows them" in text
-    broken = tables.table(made.results("a", (made.rope(),)), "latex", Columns(brackets=True))
-    assert [broken.count(part) for part in (r"\begin{tabular}", "scheme & n & 8*", "scheme & 24")] == [2, 1, 1]
-    assert broken.count("[") == 4 and "lr and 90% to are left out" in broken
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("brackets", [None, True, False])
-@pytest.mark.parametrize("name", ["first_look", "ruoss_small", "recall"])
-def test_latex_is_no_wider_than_a_column_in_computer_modern(name, brackets):
-    """Widths are measured in the font itself, of 10 points, which at 8 points is 6.2 % wider than in proportion."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
-
-    @functools.cache
-    def wide(cell):
-        if box := re.fullmatch(r"\\parbox\[t\]\{(\d+)pt\}\{.*\}", cell):
-            return float(box[1])
-        bold = cell.startswith(r"\textbf{")
-        text = re.sub(r"\\textbf\{(.*)\}", r"\1", cell).replace("--", "–").replace("\\", "")
-        font = FontProperties(family="cmb10" if bold else "cmr10", size=8 * 1.062)
-        return TextPath((0, 0), text.strip("_"), prop=font).get_extents().width + 0.5 * text.count("_")
-
-    text = tables.table(load(RECORDS / f"{name}.json").shown(), "latex", Columns(brackets=brackets))
-    for body in re.findall(r"\\toprule\n(.*?)\\bottomrule", text, re.DOTALL):
-        lines = [line.removesuffix(r" \\") for line in body.splitlines() if line[:5] not in (r"\midr", r"\mult")]
-        columns = zip(*(line.split(" & ") for line in lines), strict=True)
-        assert sum(max(map(wide, column)) + 6 for column in columns) <= COLUMN
+    assert r"scheme & n & lr & 90\% to & 8* & 16* & 24 & 32 \\" in text and text.count(" [0.") + text.count(" [1.") == 4
+    assert [text.count(rf"\{part}{{adjustbox}}") for part in ("begin", "end")] == [1, 1]
+    assert "{max width=\\columnwidth}" in text
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
@@ -196,8 +167,8 @@ def test_sizes_and_spreads_are_chosen_in_every_format():
 
 def test_latex_sets_the_best_in_bold_only_where_spreads_part():
     apart = made.results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.3)))
-    text = tables.table(apart, "latex", Columns(brackets=True))
-    rows = [line for line in text[text.index("scheme & 24") :].splitlines() if line.startswith(("alibi", "rope"))]
+    text = tables.table(apart, "latex")
+    rows = [line for line in text[text.index("scheme & n") :].splitlines() if line.startswith(("alibi", "rope"))]
     alibi, rope = rows
     assert r"\textbf{0.69 [0.68--0.70]}" in rope and "textbf" not in alibi
     overlap = made.results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.11)))

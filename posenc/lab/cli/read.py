@@ -40,14 +40,14 @@ class Tabulate:
     sizes: Annotated[str | None, arg(metavar="INT,...", help_behavior_hint="")] = None
     """Only these sizes: 16,32. Default: all."""
     brackets: Annotated[Literal["on", "off"] | None, arg(metavar="{on,off}", help_behavior_hint="")] = None
-    """Whether each median has its spread in brackets. Default: on; in LaTeX if they fit a column of a paper."""
+    """Whether each median has its spread in brackets. Default: on."""
 
     def __call__(self) -> int:
         results = filter_results(results_of(self.run, self.metric), self.only)
         form = "json" if self.json else self.format
         if self.brackets is not None and form == "json":
             raise ValueError("--brackets is for tables, and JSON holds every run; leave it out.")
-        say_table(results, form, _sizes(results, self.sizes), None if self.brackets is None else self.brackets == "on")
+        say_table(results, form, _sizes(results, self.sizes), self.brackets != "off")
         report(results.problems)
         return 0
 
@@ -101,7 +101,7 @@ def filter_results(results: Results, texts: tuple[str, ...]) -> Results:
 
 
 def say_table(
-    results: Results, format: str = "text", sizes: tuple[int, ...] | None = None, brackets: bool | None = None
+    results: Results, format: str = "text", sizes: tuple[int, ...] | None = None, brackets: bool = True
 ) -> None:
     """Print the table of results, a text in as many columns as there are: the one place where commands do."""
     from posenc.lab.figures.fitting import Columns

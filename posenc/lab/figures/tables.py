@@ -11,7 +11,6 @@ import io
 import json
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,7 +25,7 @@ from posenc.lab.figures.captions import (
     unlearned,
 )
 from posenc.lab.figures.exports import harmless, latex, markdown
-from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, parts, points
+from posenc.lab.figures.fitting import Columns, narrow
 from posenc.lab.figures.html_table import TableBlock, html_table, with_floors
 from posenc.lab.figures.style import plain
 from posenc.lab.metrics import GAIN, LOSSES, merit
@@ -41,8 +40,6 @@ from posenc.lab.store.folder import FAILURES
 OUTCOMES = ("done", "diverged", "failed")
 HEAD = ("task", "scheme", "n", *OUTCOMES, "lr", "90% to")
 ALL = Columns()
-LABEL = 0.42 * COLUMN
-"""Points that the name of a scheme takes in LaTeX; a longer one is broken."""
 _WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 
 
@@ -56,12 +53,8 @@ def table(results: Results, format: str = "text", columns: Columns = ALL) -> str
     if format not in writers:
         raise ValueError(f"No table format is called {format!r}; use {', '.join(writers)}.")
     table_cells = cells(results)
-    shown = _fitting(table_cells, columns) if format == "latex" else columns
-    return writers[format](
-        table_cells,
-        [*notes(table_cells, results, shown.brackets is not False), *_left_out(table_cells, columns, shown)],
-        shown,
-    )
+    lines = [*notes(table_cells, results, columns.brackets), *_left_out(table_cells, columns)]
+    return writers[format](table_cells, lines, columns)
 
 
 def reading(table_cells: tuple[TableCell, ...], spreads: bool = True) -> str:
@@ -140,18 +133,14 @@ def memories(results: Results) -> list[str]:
     return lines
 
 
-def _left_out(table_cells: tuple[TableCell, ...], columns: Columns, shown: Columns) -> list[str]:
-    """What is not in the table though it was measured, or though it was requested."""
-    lines = ["To fit a column of a paper lr and 90% to are left out; --format csv has them."] if shown.short else []
-    several = any(len(values) > 1 for cell in table_cells for values in cell.values.values())
-    if shown.brackets is False and columns.brackets is None and several:
-        lines.append("Spreads would not fit it; --brackets on shows them, and --sizes takes fewer sizes.")
+def _left_out(table_cells: tuple[TableCell, ...], columns: Columns) -> list[str]:
+    """The tasks that were measured at none of the sizes requested."""
+    if columns.sizes is None:
+        return []
     measured = {c.task for c in table_cells if columns.of(tuple(c.values))}
     without = [plain(task) for task in dict.fromkeys(c.task for c in table_cells) if task not in measured]
-    if columns.sizes is not None and without:
-        sizes = ", ".join(map(str, columns.sizes))
-        lines.append(f"Left out, since not evaluated at {sizes}: {', '.join(without)}.")
-    return lines
+    sizes = ", ".join(map(str, columns.sizes))
+    return [f"Left out, since not evaluated at {sizes}: {', '.join(without)}."] if without else []
 
 
 def _blocks(table_cells: tuple[TableCell, ...], columns: Columns) -> list[TableBlock]:
@@ -167,7 +156,7 @@ def _blocks(table_cells: tuple[TableCell, ...], columns: Columns) -> list[TableB
             continue
         inside = [c for c in table_cells if shapes[c.task, c.trained] == (measured, trained)]
         header = [*HEAD, *(f"{n}*" if n in trained else str(n) for n in sizes)]
-        groups = grouped((c.task, _row(c, sizes, columns.brackets is not False)) for c in inside)
+        groups = grouped((c.task, _row(c, sizes, columns.brackets)) for c in inside)
         blocks.append(TableBlock(header, list(groups.values())))
     return blocks
 
@@ -231,9 +220,9 @@ def _shows_outcomes(table_cells: tuple[TableCell, ...]) -> bool:
     return any(sum(c.counts.values()) > c.counts.get("done", 0) for c in table_cells)
 
 
-def _head(outcomes: bool, short: bool = False) -> list[int]:
+def _head(outcomes: bool) -> list[int]:
     """The columns before the sizes where the task stands above: counts of outcomes only if a trial is not done."""
-    left_out = {"task", *(() if outcomes else OUTCOMES), *(("lr", "90% to") if short else ())}
+    left_out = {"task", *(() if outcomes else OUTCOMES)}
     return [k for k, name in enumerate(HEAD) if name not in left_out]
 
 
@@ -256,70 +245,30 @@ def _markdown(table_cells: tuple[TableCell, ...], notes: list[str], columns: Col
 
 def html(results: Results, table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns = ALL) -> str:
     """The table as HTML, with the floors of each task and some notes."""
-    head = _head(_shows_outcomes(table_cells), columns.short)
+    head = _head(_shows_outcomes(table_cells))
     return html_table(results, _blocks(table_cells, columns), head, len(HEAD), notes) + "\n"
 
 
 def _latex(results: Results, table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
-    """A booktabs tabular in the width of a paper's column; of several parts where all sizes do not fit beside another.
+    """A booktabs tabular, which shrinks to the width of the column where it is wider.
 
     Bold is the best scheme, if its spread ends above the spreads of all others and its median above the highest floor,
     where enough was learned to call a scheme better.
     """
-    bold, head, tables = _best(results, table_cells), _head(_shows_outcomes(table_cells), columns.short), []
+    bold, head, tables = _best(results, table_cells), _head(_shows_outcomes(table_cells)), []
     for block in _blocks(table_cells, columns):
-        header, widths = block.header, _points(block, bold)
-        for kept in parts(head, range(len(HEAD), len(header)), lambda ks, w=widths: _wide(w, ks), COLUMN):
-            sides = "".join("l" if k == 1 or k >= len(HEAD) else "r" for k in kept)
-            begin = rf"\begin{{tabular}}{{{sides}}}"
-            lines = [begin, r"\toprule", _cells([header[k] for k in kept]), r"\midrule"]
-            for group in block.groups:
-                lines.append(rf"\multicolumn{{{len(kept)}}}{{l}}{{{_boxed(group[0][0], COLUMN)}}} \\")
-                for row in group:
-                    best = {n for n, k in enumerate(kept) if (*row[:2], header[k].rstrip("*")) in bold}
-                    lines.append(_cells([row[k] for k in kept], best))
-                lines.append(r"\midrule")
-            tables.append("\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}"]))
-    small = rf"{{\footnotesize\setlength{{\tabcolsep}}{{{SEPARATION:g}pt}}%"
-    comments = [r"The preamble needs \usepackage{booktabs}.", *notes]
-    return "\n\n".join(["\n".join(f"% {line}" for line in comments), small, *tables, "}"]) + "\n"
-
-
-def _fitting(table_cells: tuple[TableCell, ...], columns: Columns) -> Columns:
-    """What of a table fits a paper's column: all of it, or without rates and reach, or also without spreads, unless
-    these are requested."""
-    kept = [True] if columns.brackets else [False] if columns.brackets is False else [True, False]
-    choices = [replace(columns, brackets=b, short=short) for b in kept for short in (False, True)]
-    return next((choice for choice in choices if _fits(table_cells, choice)), choices[-1])
-
-
-def _fits(table_cells: tuple[TableCell, ...], columns: Columns) -> bool:
-    """Whether no block of a LaTeX table is wider than a column; bold is the widest that its numbers can be."""
-    head = _head(_shows_outcomes(table_cells), columns.short)
-    return all(
-        _wide(_points(block, None), [*head, *range(len(HEAD), len(block.header))]) <= COLUMN
-        for block in _blocks(table_cells, columns)
-    )
-
-
-def _points(block: TableBlock, bold: Collection[tuple[str, str, str]] | None) -> list[float]:
-    """The width of each column; the scheme's is limited, and breaks its lines. Without `bold`, all may be so."""
-    widths = [points(name) for name in block.header]
-    for row in block.rows:
-        for k, cell in enumerate(row):
-            heavy = k >= len(HEAD) and (bold is None or (*row[:2], block.header[k].rstrip("*")) in bold)
-            widths[k] = max(widths[k], points(cell, heavy))
-    return [min(w, LABEL) if k == 1 else w for k, w in enumerate(widths)]
-
-
-def _wide(widths: Sequence[float], kept: Sequence[int]) -> float:
-    return sum(widths[k] + 2 * SEPARATION for k in kept)
-
-
-def _boxed(text: str, most: float) -> str:
-    """A text, in lines if it is wider than `most`."""
-    escaped = latex(text)
-    return rf"\parbox[t]{{{most:.0f}pt}}{{\raggedright {escaped}}}" if points(text) > most else escaped
+        header, kept = block.header, [*head, *range(len(HEAD), len(block.header))]
+        sides = "".join("l" if k == 1 or k >= len(HEAD) else "r" for k in kept)
+        lines = [r"\begin{adjustbox}{max width=\columnwidth}", rf"\begin{{tabular}}{{{sides}}}", r"\toprule"]
+        lines.append(_cells([header[k] for k in kept]))
+        for group in block.groups:
+            lines += [r"\midrule", rf"\multicolumn{{{len(kept)}}}{{l}}{{{latex(group[0][0])}}} \\"]
+            for row in group:
+                best = {n for n, k in enumerate(kept) if (*row[:2], header[k].rstrip("*")) in bold}
+                lines.append(_cells([row[k] for k in kept], best))
+        tables.append("\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}"]))
+    comments = [r"The preamble needs \usepackage{booktabs,adjustbox}.", *notes]
+    return "\n\n".join(["\n".join(f"% {line}" for line in comments), *tables]) + "\n"
 
 
 def _best(results: Results, table_cells: tuple[TableCell, ...]) -> set[tuple[str, str, str]]:
@@ -340,8 +289,7 @@ def _best(results: Results, table_cells: tuple[TableCell, ...]) -> set[tuple[str
 
 
 def _cells(row: Sequence[str], bold: Collection[int] = ()) -> str:
-    escaped = [_boxed(cell, LABEL) for cell in row]
-    return " & ".join(rf"\textbf{{{cell}}}" if k in bold else cell for k, cell in enumerate(escaped)) + r" \\"
+    return " & ".join(rf"\textbf{{{latex(cell)}}}" if k in bold else latex(cell) for k, cell in enumerate(row)) + r" \\"
 
 
 def _csv(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
@@ -350,7 +298,7 @@ def _csv(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns)
     sizes = columns.of(sorted({n for c in table_cells for n in c.values}))
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    spreads = columns.brackets is not False
+    spreads = columns.brackets
     ends = ("", " low", " high") if spreads else ("",)
     exact = any(cell.exact for cell in table_cells)
     least = (" Bayes", " excess") if exact else ()
