@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from posenc.lab.figures import files
-from posenc.lab.figures.errors import BELOW, error_curve, scored, wrong
+from posenc.lab.figures.errors import QUARTER, error_curve, scored, wrong
 from posenc.lab.figures.figures import shown
 from posenc.lab.results.results import Results
 from tests.lab import made
@@ -44,21 +44,18 @@ def test_medians_of_errors_stand_on_a_log_axis():
     assert lines["rope"].get_ydata()[1] == pytest.approx(100 / 4000)
 
 
-def test_no_error_stands_below_one_and_says_of_how_many():
+def test_no_error_stands_below_one():
     axes, lines = drawn(results(*MIXED))
-    none = 1 / 4000 / BELOW
-    assert lines["rope"].get_ydata()[0] == pytest.approx(none) == axes.get_yticks()[0]
-    assert axes.get_ylim()[0] < none and axes.get_yticklabels()[0].get_text() == "0"
-    assert [t.get_text() for t in axes.texts if " of " in t.get_text()] == ["0 of 1,000"]
+    none = QUARTER / 4000
+    assert lines["rope"].get_ydata()[0] == pytest.approx(none) and axes.get_ylim()[0] < none
     runs = [tuple(line.get_ydata()) for line in axes.get_lines() if line.get_label() == "_run"]
     np.testing.assert_allclose(sorted(runs), [(none, 1 / 4000), (none, 0.025), (0.01, 0.25)])
-    (one,) = (line for line in axes.get_lines() if list(line.get_ydata()) == [1 / 1000, 1 / 4000])
-    assert one.get_ydata()[1] > none
+    assert list(lines["_one error"].get_ydata()) == [1 / 1000, 1 / 4000]
 
 
 def test_runs_with_and_without_an_error_have_a_median_between():
     _, lines = drawn(results({16: 1000, 32: 4000}, {16: 1000, 32: 3999}))
-    assert 1 / 4000 / BELOW < lines["rope"].get_ydata()[1] == pytest.approx(0.5 / 4000)
+    assert QUARTER / 4000 < lines["rope"].get_ydata()[1] == pytest.approx((1 + QUARTER) / 2 / 4000)
 
 
 def test_the_floors_are_errors_too():
@@ -74,9 +71,9 @@ def test_the_floors_are_errors_too():
 def test_the_caption_counts_errors_over_all_runs():
     found = results(*MIXED)
     first, marks, counted, *_ = error_curve(found).caption.splitlines()
-    assert first == "flip: error rate (up, on a log axis) against size (along); n = 3 runs."
-    assert counted == "Errors of all runs together at 16: rope 10 of 3,000."
-    assert "as error rates" in marks and "what has none stands below it, at 0" in marks and "thin lines" in marks
+    assert first == "error rate (up) against size (along): flip; n = 3 runs."
+    assert counted.endswith("Errors of all runs together at 16: rope 10 of 3,000.") and "log axis" in counted
+    assert "one error" in marks and "thin lines" in marks
     assert scored(found, "flip") == ASKED and wrong(shown(found)[0], ASKED, 16) == (10, 3000)
 
 

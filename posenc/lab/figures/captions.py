@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from posenc.lab.figures.floor_lines import ONE
 from posenc.lab.figures.style import plain
 from posenc.lab.metrics import GAIN, NATS
 from posenc.lab.models.kinds import MODELS
@@ -45,6 +46,7 @@ FLOORS = {
 }
 EXACT = {"unigram": "the law of one token", "bayes": "the best reader of the source"}
 EXACT |= {f"window {w}": f"one who sees the last {w} tokens" for w in (16, 64)}
+EXACT |= {ONE: "in all scored answers"}
 """Those of sources whose exact losses are known."""
 METRICS = {
     **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 NAMES = {"uniform": "guess", "prior": "constant", "bag": "most frequent", "position": "position"}
 NAMES |= {"unigram": "one token", "bigram": "bigram", "order 5": "order 5"}
 NAMES |= {"bayes": "exact", "window 16": "sees 16", "window 64": "sees 64"}
+ONE = "one error"
+NAMES |= {ONE: ONE}
 NAME = "_floor"
 """The label of a floor's name, by which `settle` finds it."""
 BESIDE = 1.1
