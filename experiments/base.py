@@ -65,9 +65,6 @@ def runs():
 
 def figure(results):
     """Accuracy by place in a row of 64, over the aliases that arithmetic predicts; below, all tokens by size."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
     from posenc.lab.figures import style
     from posenc.lab.figures.captions import numbers
     from posenc.lab.figures.panel_captions import ending
@@ -75,8 +72,7 @@ def figure(results):
 
     place_shares, size_shares = read(results)
     runs = numbers(len(values) for points in place_shares.values() for values in points.values())
-    with matplotlib.rc_context(style.RC):
-        page = Figure(figsize=(style.PAGE_WIDTH, 6.3), layout="constrained")
+    with style.canvas(style.PAGE_WIDTH, 6.3) as page:
         above, below = page.subfigures(2, 1, height_ratios=[3, 2])
         draw_places(above, place_shares)
         draw_sizes(below, size_shares)

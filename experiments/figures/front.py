@@ -56,14 +56,10 @@ def table():
 
 def front():
     """The figure with its caption, the numbers of its table, and the results that it shows."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
     columns, first = table(), results_of("first_look").only(task=place.TASK)
     (panel,) = place_panels(first)
     looks = style.looks((c.scheme, c.family) for c in cells(first))
-    with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(style.PAGE_WIDTH, 2.75), layout="constrained")
+    with style.canvas(style.PAGE_WIDTH, 2.75) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1.75, 1))
         abilities.draw(left, columns, list(SCHEMES), "(a) At about twice the trained length")
         draw(right, panel, looks, 2)

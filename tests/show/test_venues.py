@@ -16,9 +16,9 @@ def drawn(venue):
         for task in ("copy", "sort", "turn")
         for label, drop in (("rope", 0.1), ("alibi", 0.3), ("sinusoidal @ random_sorted(limit=128)", 0.5))
     ]
-    figure = figures.length(made.results("made", tuple(records))).figure
-    venues.fit(figure, venue, "column")
-    figure.draw_without_rendering()
+    with venues.drawn_for(venue, "column"):
+        figure = figures.length(made.results("made", tuple(records))).figure
+    venues.check_room(figure, "column")
     return figure
 
 
@@ -45,22 +45,18 @@ def test_panels_that_move_below_one_another_keep_the_name_of_their_axis():
 
 
 def test_rows_keep_their_height():
-    figure = rows([f"s{k}" for k in range(9)], [Dots("Copy", "accuracy", {"s0": [0.5]})])
-    before = figure.get_figheight()
-    venues.fit(figure, "neurips", "column")
-    assert figure.get_figheight() > 0.9 * before, "its fonts are smaller too"
+    with venues.drawn_for("neurips", "column"):
+        figure = rows([f"s{k}" for k in range(9)], [Dots("Copy", "accuracy", {"s0": [0.5]})])
     figure.draw_without_rendering()
     names = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
     assert not any(a.padded(-1).overlaps(b) for k, a in enumerate(names) for b in names[k + 1 :])
 
 
 def test_names_that_leave_rows_no_room_are_refused():
-    columns = [Dots(f"{k}", "accuracy", {"s0": [0.5]}) for k in range(4)]
-    figure = rows([f"a scheme with a long name, {k}" for k in range(3)], columns, most=4)
-    with pytest.raises(
-        ValueError, match="Names leave no room for this figure in the 3.2 inches of a column; use --width"
-    ):
-        venues.fit(figure, "icml", "column")
+    with venues.drawn_for("icml", "column"):
+        figure = rows(["a scheme with a long name" * 3], [Dots("0", "accuracy", {"s0": [0.5]})])
+    with pytest.raises(ValueError, match=r"3\.2 inches"):
+        venues.check_room(figure, "column")
 
 
 def test_a_legend_keeps_its_order():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pkgutil
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from tyro.conf import arg
 from posenc.lab.cli.options import METRICS, First, Measured
 from posenc.lab.cli.output import report, say
 from posenc.lab.cli.read import check_finished, experiment_of, not_empty, stored
+from posenc.lab.figures import venues
 from posenc.lab.figures.style import need_matplotlib
 from posenc.lab.metrics import LOSSES
 from posenc.lab.spec import committed, settings
@@ -90,6 +92,11 @@ class Plot:
                 f" `--figure length --metric {self.metric}`."
             )
         need_matplotlib()
+        with venues.drawn_for(*size) if size else contextlib.nullcontext():
+            self._draw(path, wanted, size)
+        return 0
+
+    def _draw(self, path: Path | None, wanted: tuple[str, ...] | None, size: Size) -> None:
         if path is not None:
             folder = committed.figures_of(path) if self.out is None else Path(self.out)
             draw_experiment(path, folder, size, wanted, self.metric)
@@ -101,7 +108,6 @@ class Plot:
             _check_shares(metrics, wanted)
             usual = (FALLING[:1] if self.metric else FALLING[:2]) if metrics & LOSSES.keys() else _applicable(results)
             draw(results, wanted or usual, folder, size)
-        return 0
 
 
 def _check_shares(metrics: Collection[str | None], wanted: Collection[str] | None) -> None:
@@ -152,10 +158,10 @@ def draw_experiment(
 
 def _save(drawing: Drawing, folder: Path, name: str, results: Results, size: Size) -> None:
     """Write a figure, in the size of a venue if there is one, and print its files."""
-    from posenc.lab.figures import files, venues
+    from posenc.lab.figures import files
 
     if size is not None:
-        venues.fit(drawing.figure, *size)
+        venues.check_room(drawing.figure, size[1])
         name = f"{name}.{'-'.join(size)}"
     written = files.save(drawing.figure, folder, name, results, drawing.caption, drawing.rows)
     say(f"{folder}: {', '.join(path.name for path in written)}")

@@ -80,7 +80,7 @@ def panels(
         raise ValueError(f"Lines and tasks would make {len(grid)} panels, more than {PANELS}; use --figure heatmap.")
     in_a_row = MULTIPLES if many else columns
     rows, columns = shape(len(grid), in_a_row)
-    below = 0 if many else 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
+    below = 0 if many else 0.17 * style.lines(list(names.values()), style.page_width()) + 0.1
     with style.canvas(style.PAGE_WIDTH, TALL[columns] * rows + below) as figure:
         before = None
         for k, (axes, panel) in enumerate(zip(places(figure, len(grid), in_a_row), grid, strict=True)):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = 3
+PANEL = 1.75
+"""Inches of a panel, at least, in a figure for a paper."""
 TRAINED = "_trained"
 """The label of the bracket over the sizes trained on, and of its text."""
 TICKS = 12
@@ -96,8 +98,9 @@ class Drawing:
 
 
 def shape(panels: int, most: int = COLUMNS) -> tuple[int, int]:
-    """Rows and columns for a number of panels."""
-    columns = min(most, panels)
+    """Rows and columns for a number of panels, as many beside each other as the page takes."""
+    page = style.PAGE.get()
+    columns = min(most, panels, max(1, int(page.width / PANEL)) if page.family else most)
     return -(-panels // columns), columns
 
 
@@ -155,8 +158,9 @@ def along(axes: Axes, at: Sequence[float], name: str, log: bool | None = None, b
     margin = 0.03 * max(steps[-1] - steps[0], 0.1)
     ends = steps[0] - margin, steps[-1] + margin
     axes.set(xlim=np.exp(ends) if axes.get_xscale() == "log" else ends, xlabel=name)
+    shrunk = style.PAGE_WIDTH / style.page_width()
     if len(at) <= TICKS:
-        kept = spaced(list(steps), GAPS[beside] * (ends[1] - ends[0]), [f"{x:g}" for x in at])
+        kept = spaced(list(steps), GAPS[beside] * shrunk * (ends[1] - ends[0]), [f"{x:g}" for x in at])
         axes.set_xticks([x for x, step in zip(at, steps, strict=True) if step in kept])
         axes.set_xticks([], minor=True)
         axes.set_xticklabels([f"{x:g}" for x in axes.get_xticks()])

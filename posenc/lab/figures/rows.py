@@ -77,14 +77,14 @@ def rows(names: Sequence[str], columns: Sequence[Dots | Grid], most: int = COLUM
     down, across = shape(len(columns), most)
     lines = [columns[k : k + across] for k in range(0, len(columns), across)]
     wide = max(sum(c.width for c in line) for line in lines)
-    inch = (style.PAGE_WIDTH - 0.06 * max(map(len, names)) - 0.3) / wide
+    inch = (style.page_width() - 0.06 * max(map(len, names)) - 0.3) / wide
     with style.canvas(style.PAGE_WIDTH, down * (ROW * len(names) + 0.9)) as figure:
         for part, line in zip(np.atleast_1d(figure.subfigures(down, 1)), lines, strict=True):
             ratios = [c.width for c in line]
             each = np.atleast_1d(part.subplots(1, len(line), sharey=True, gridspec_kw={"width_ratios": ratios}))
             for axes, column in zip(each, line, strict=True):
                 (_dots if isinstance(column, Dots) else _grid)(axes, names, column)
-                letters = int(column.width * inch / LETTER)
+                letters = int(column.width * inch / LETTER * style.PAGE_WIDTH / style.page_width())
                 axes.set_title(style.title(column.title, letters), size=7.5, pad=4 + 8 * max(map(_above, line)))
                 axes.set(xlabel=column.along, ylim=(len(names) - 0.4, -0.6))
                 axes.set_yticks(range(len(names)), [style.plain(name) for name in names])

@@ -14,6 +14,7 @@ import importlib.util
 import math
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
@@ -24,6 +25,19 @@ if TYPE_CHECKING:
 
 PAGE_WIDTH = 17.5 / 2.54
 """Inches across a figure: the text of a page, or two columns of it, at which its letters are read in their size."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What figures are drawn for: inches of their width, points of their titles, and a font."""
+
+    width: float = PAGE_WIDTH
+    font: float = 8.0
+    family: str | None = None
+
+
+WHOLE = Page()
+PAGE: ContextVar[Page] = ContextVar("page", default=WHOLE)
 INK, SOFT, FAINT, BAND = "#222222", "#767676", "#d6d6d2", "#efefec"
 HUES = {
     "none": "#000000",
@@ -146,7 +160,8 @@ def lines(names: Collection[str], wide: float) -> int:
 
 
 def title(text: str, letters: int = 36) -> str:
-    """The name of a panel, in lines that fit above it; it may break lines itself."""
+    """The name of a panel, in lines that fit above it on a whole page; it may break lines itself."""
+    letters = max(10, int(letters * page_width() / PAGE_WIDTH))
     lines = (
         textwrap.wrap(plain(line), letters, break_long_words=False, break_on_hyphens=False) for line in text.split("\n")
     )
@@ -171,8 +186,20 @@ def canvas(
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({**RC, **more}):
-        yield Figure(figsize=(width, height), layout=layout)
+    with matplotlib.rc_context({**RC, **_fonts(PAGE.get()), **more}):
+        yield Figure(figsize=(PAGE.get().width if PAGE.get().family else width, height), layout=layout)
+
+
+def _fonts(page: Page) -> dict[str, Any]:
+    """The font of a page, and its sizes in proportion to those of `RC`."""
+    scale = page.font / RC["axes.titlesize"]
+    sizes = {name: size * scale for name, size in RC.items() if name.endswith(("size", "fontsize")) and scale != 1}
+    return sizes | ({"font.family": page.family} if page.family else {})
+
+
+def page_width() -> float:
+    """Inches across a figure that takes the whole page."""
+    return PAGE.get().width
 
 
 def short_share(share: float) -> str:
