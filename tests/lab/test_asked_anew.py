@@ -99,12 +99,12 @@ def with_perfect_validation(results, scheme, lr):
 @pytest.mark.nightly
 def test_groups_by_size_are_the_whole(folder):
     before = recorded(folder)
-    rows = groups(with_perfect_validation(load(folder), "learned", 1e-2), ["size"])
+    rows = [*groups(with_perfect_validation(load(folder), "learned", 1e-2), ["size"]).itertuples()]
     rates = {("learned", 1e-2), (DRAWN, 1e-3), (DRAWN, 1e-2)}
     assert {(row.scheme, row.lr) for row in rows} == rates, "rates that tie are all told, and no other"
     for row in rows:
-        counts = before[row.trial][row.group["size"]]
-        assert row.counts == counts
+        counts = before[row.trial][row.size]
+        assert {name: getattr(row, name) for name in counts} == counts
         assert row.value == counts["exact"] / counts["rows"]
     assert len(rows) == len(rates) * 2 * 3, "of each, two seeds and three sizes"
 
@@ -118,12 +118,11 @@ def test_groups_are_those_that_the_examples_tell_of(one):
         batch = task.sample(evaluation_key(task, n), n, batch=64, n_max=3)
         for pair in zip(*(np.asarray(batch.strata[s]).tolist() for s in ("digits_a", "digits_b")), strict=True):
             count[pair] = count.get(pair, 0) + 1
-    assert {(r.group["digits_a"], r.group["digits_b"]): r.counts["rows"] for r in found} == count
+    assert {(r.digits_a, r.digits_b): r.rows for r in found.itertuples()} == count
     whole = ask(results, sizes=(2, 3), rows=64).records[0].trials
     for name in ("correct", "scored", "exact", "rows"):
-        by_group = sum(r.counts[name] for r in found)
-        assert by_group == sum(at[name] for t in whole for at in t.evaluations.values()), name
-    assert sum(r.counts["correct"] for r in found) > 0
+        assert found[name].sum() == sum(at[name] for t in whole for at in t.evaluations.values()), name
+    assert found.correct.sum() > 0
 
 
 @pytest.mark.nightly
@@ -136,7 +135,7 @@ def test_a_diverged_trial_is_told_and_not_asked(folder, monkeypatch):
     assert sum(t.outcome == "diverged" for r in found.records for t in r.trials) == 1
     floor = floors(parse(TASK), (3,))[3]["uniform"]
     assert [r.value for r in found.rows() if r.outcome == "diverged"] == [floor]
-    assert lost.id not in {row.trial for row in groups(changed, ["size"])}
+    assert lost.id not in set(groups(changed, ["size"]).trial)
 
 
 @pytest.mark.nightly

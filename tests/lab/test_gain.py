@@ -125,8 +125,8 @@ def test_kept_models_gain_the_same_when_they_are_evaluated_again(found):
     (again,) = ask(found).records
     assert again.trials[0].evaluations == found.records[0].trials[0].evaluations
     assert again.task.places == found.records[0].task.places
-    for row in groups(found, ["size"]):
-        expected = metrics.share(found.records[0].trials[0].evaluations[row.group["size"]], "gain")
+    for row in groups(found, ["size"]).itertuples():
+        expected = metrics.share(found.records[0].trials[0].evaluations[row.size], "gain")
         assert row.value == pytest.approx(expected, abs=0.002)
 
 

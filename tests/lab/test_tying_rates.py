@@ -12,7 +12,7 @@ from posenc.lab.figures import captions, curves, files, grouped
 from posenc.lab.figures.tables import table
 from posenc.lab.results import rates, statistics
 from posenc.lab.results.rate_gaps import rate_gap
-from posenc.lab.results.results import GroupedRow
+from posenc.lab.results.table import frame_of
 from posenc.lab.results.words import Words
 from tests.hits import FOLDER
 from tests.lab import made
@@ -158,12 +158,9 @@ def test_pairs_are_seeds_and_the_difference_at_each_rate_stands_beside():
 def test_groups_of_examples_count_seeds():
     """Two seeds at two rates."""
     at = {(LOW, 0): 0.9, (LOW, 1): 0.7, (HIGH, 0): 0.5, (HIGH, 1): 0.5}
-    counts = {"correct": 1, "scored": 2}
-    rows = [
-        GroupedRow("copy", "rope", f"{lr}{seed}", "f", "token", seed, lr, {"depth": 0}, counts, share)
-        for (lr, seed), share in at.items()
-    ]
-    text = grouped.as_text(rows, ["depth"], 0)
+    head = {"task": "copy", "scheme": "rope", "metric": "token", "depth": 0}
+    rows = [head | {"seed": seed, "lr": lr, "value": share} for (lr, seed), share in at.items()]
+    text = grouped.as_text(frame_of(rows), ["depth"], 0)
     assert "depth 0: 0.65 [0.60–0.70], n = 2" in text and "2 of each scheme), at the learning rates that tie" in text
 
 

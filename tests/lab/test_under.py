@@ -180,13 +180,13 @@ def test_results_under_another_scheme_are_results_like_any_other(folder, tmp_pat
 @SWEPT
 def test_groups_under_another_scheme_are_its_whole(folder):
     results = models(folder, "rope")
-    rows = groups(results, ["size"], schemes=["rope", "pi"], sizes=SIZES)
-    found = {(r.scheme, r.group["size"]): r.counts["correct"] for r in rows}
+    rows = [*groups(results, ["size"], schemes=["rope", "pi"], sizes=SIZES).itertuples()]
+    found = {(r.scheme, r.size): r.correct for r in rows}
     whole = asked(folder, "rope", "pi")
     assert found == {(label, n): counts[n] for label, counts in whole.items() for n in SIZES}
     shown = ask(results, schemes=["rope"], sizes=SIZES).shown().rows()
     ours = {row.size: (row.metric, row.value) for row in shown}
-    assert {r.group["size"]: (r.metric, r.value) for r in rows if r.scheme == "rope"} == ours, "by the metric of tables"
+    assert {r.size: (r.metric, r.value) for r in rows if r.scheme == "rope"} == ours, "by the metric of tables"
 
 
 @pytest.mark.ci

@@ -4,31 +4,36 @@ import csv
 import io
 
 import numpy as np
+import pandas
 import pytest
 
 from posenc.lab.figures import grouped
-from posenc.lab.results.results import GroupedRow
+from posenc.lab.figures.exports import csv_of
+from posenc.lab.results.table import frame_of
 
 PAIRS = {(1, 1): (1.0, 0.8, 0.9), (1, 2): (0.5, 0.5, 0.2), (2, 1): (0.0, 0.25, 0.125)}
 
 
 def row(scheme, seed, value, **group):
     counts = {"correct": round(200 * value), "scored": 200, "exact": round(100 * value), "last": 0, "rows": 100}
-    return GroupedRow("addition", scheme, f"{scheme}{seed}", scheme, "exact", seed, 0.01, group, counts, value)
+    head = {"task": "addition", "scheme": scheme, "trial": f"{scheme}{seed}", "family": scheme, "metric": "exact"}
+    return head | {"seed": seed, "lr": 0.01} | group | counts | {"value": value}
 
 
 def pairs(scheme="rope"):
-    return [
-        row(scheme, seed, value, digits_a=a, digits_b=b)
-        for (a, b), each in PAIRS.items()
-        for seed, value in enumerate(each)
-    ]
+    return frame_of(
+        [
+            row(scheme, seed, value, digits_a=a, digits_b=b)
+            for (a, b), each in PAIRS.items()
+            for seed, value in enumerate(each)
+        ]
+    )
 
 
 def depths():
-    return [
-        row(s, seed, d / 10 + up, depth=d) for s, up in (("rope", 0), ("t5", 0.1)) for d in (0, 5) for seed in (0, 1)
-    ]
+    return frame_of(
+        [row(s, seed, d / 10 + up, depth=d) for s, up in (("rope", 0), ("t5", 0.1)) for d in (0, 5) for seed in (0, 1)]
+    )
 
 
 def test_two_groupings_are_a_grid_of_medians():
@@ -48,13 +53,13 @@ def test_one_grouping_is_a_line_for_each_value_with_its_spread_and_number():
 
 
 def test_the_table_holds_every_trial_in_every_group():
-    found = list(csv.DictReader(io.StringIO(grouped.as_csv(pairs(), ["digits_a", "digits_b"]))))
+    found = list(csv.DictReader(io.StringIO(csv_of(pairs()))))
     assert len(found) == 9 and {r["trial"] for r in found} == {"rope0", "rope1", "rope2"}
-    assert found[0] | {"digits_a": "1", "digits_b": "1", "exact": "100", "accuracy": "1.0"} == found[0]
+    assert found[0] | {"digits_a": "1", "digits_b": "1", "exact": "100", "value": "1.0"} == found[0]
 
 
 def test_a_heat_map_shows_the_medians_and_leaves_what_was_not_drawn_empty():
-    figure = grouped.draw([*pairs(), *pairs("t5")], ["digits_a", "digits_b"])
+    figure = grouped.draw(pandas.concat([pairs(), pairs("t5")]), ["digits_a", "digits_b"])
     panels = [a for a in figure.axes if a.images]
     assert [a.get_title(loc="left") for a in panels] == ["rope · addition", "t5 · addition"]
     shown = panels[0].images[0].get_array()
@@ -72,7 +77,7 @@ def test_one_grouping_is_drawn_as_a_line_for_each_scheme_with_every_run():
 
 
 def test_three_groupings_are_text_alone():
-    rows = [row("rope", 0, 0.5, a=1, b=2, c=3)]
+    rows = frame_of([row("rope", 0, 0.5, a=1, b=2, c=3)])
     assert "  a 1, b 2, c 3: 0.50 [0.50–0.50], n = 1" in grouped.as_text(rows, ["a", "b", "c"], 0).splitlines()
     with pytest.raises(ValueError, match="A figure shows one grouping or two, and a, b, c are 3; leave some out"):
         grouped.draw(rows, ["a", "b", "c"])

@@ -87,21 +87,22 @@ class Evaluate:
 
     def _grouped(self, results: Any, requested: dict[str, Any], target: Path | None, path: Path | None) -> int:
         from posenc.lab.figures import grouped
+        from posenc.lab.figures.exports import csv_of
         from posenc.lab.reuse.evaluate import groups
 
         by = settings.several(self.by or "", "--by")
-        rows = groups(results, by, **requested)
+        table = groups(results, by, **requested)
         left_out = sum(trial.outcome == "diverged" for record in results.records for trial in record.trials)
         if self.json:
-            say_json({"by": by, "rows": [row.flat() for row in rows], "diverged": left_out})
+            say_json({"by": by, "rows": table.to_dict("records"), "diverged": left_out})
         else:
-            say(grouped.as_text(rows, by, left_out))
-        written = [] if path is None else [disk.write(path, grouped.as_csv(rows, by).encode())]
+            say(grouped.as_text(table, by, left_out))
+        written = [] if path is None else [disk.write(path, csv_of(table).encode())]
         if target is not None:
             from posenc.lab.figures.files import render
 
             subject = f"run {results.name} by {', '.join(by)}"
-            written.append(disk.write(target, render(grouped.draw(rows, by), target.suffix[1:], target.stem, subject)))
+            written.append(disk.write(target, render(grouped.draw(table, by), target.suffix[1:], target.stem, subject)))
         if written and not self.json:
             say(f"Wrote {', '.join(map(str, written))}.")
         return 0

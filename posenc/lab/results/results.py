@@ -22,7 +22,7 @@ from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
 from posenc.lab.store import folder as store
-from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, UnfinishedTrial
+from posenc.lab.store.schema import GroupRecord, PlannedTrial, TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import echoed
 from posenc.language.modules import notebook
 
@@ -68,29 +68,6 @@ class Row:
     """The share of whole answers right; NaN where they were not counted."""
     rows: int
     """How many examples were evaluated."""
-
-
-@dataclass(frozen=True)
-class GroupedRow:
-    """One trial on one group of examples."""
-
-    task: str
-    scheme: str
-    trial: str
-    family: str
-    metric: str
-    seed: int
-    lr: float
-    group: Mapping[str, int]
-    """What the examples are grouped by, such as "size", to its value."""
-    counts: Counts
-    value: float
-    """The share right by the metric."""
-
-    def flat(self) -> dict[str, Any]:
-        """All of it side by side, as files hold it."""
-        head = {f.name: getattr(self, f.name) for f in fields(self)[:7]}
-        return {**head, **self.group, **self.counts, "value": self.value}
 
 
 COLUMNS = tuple(f.name for f in fields(Row))

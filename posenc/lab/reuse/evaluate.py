@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import jax
 import numpy as np
@@ -21,8 +21,9 @@ import numpy as np
 from posenc.lab import metrics
 from posenc.lab.models.carry import differences
 from posenc.lab.results.rates import at_chosen
-from posenc.lab.results.results import GroupedRow, Results
+from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells
+from posenc.lab.results.table import frame_of
 from posenc.lab.run import plan
 from posenc.lab.spec.run import ON, WITH, Knobs, Plan
 from posenc.lab.store import checkpoints, folder, records
@@ -37,6 +38,9 @@ from posenc.lab.train.lanes import Arrangement
 from posenc.lab.train.task_record import places_of, read_by, task_record
 from posenc.lab.train.training import ResolvedRun
 from posenc.naming import full as full_scheme
+
+if TYPE_CHECKING:
+    import pandas
 
 SIZE = "size"
 """By which all examples can be grouped, whatever their task."""
@@ -123,14 +127,14 @@ def groups(
     task: Task | None = None,
     sizes: tuple[int, ...] | Literal["all"] | None = None,
     rows: int | None = None,
-) -> list[GroupedRow]:
-    """One row for each trial and group of examples.
+) -> pandas.DataFrame:
+    """Return a table with one line for each trial and group of examples: what it is, its counts, and its value.
 
     Examples are grouped by their size and by what the task tells of them (`Batch.strata`): the digits of a sum, the
     depth of a needle. Those of all sizes are pooled where `by` lacks "size". Of several learning rates they are
     those that are best on validation examples.
     """
-    grouped_rows, questions = [], _questions(results, schemes, task, sizes, rows)
+    lines, questions = [], _questions(results, schemes, task, sizes, rows)
     for question in questions:
         _check_groups(question.resolved.task, by)
     rates = {(c.task, c.scheme): c.reported for c in cells(results)}
@@ -153,11 +157,12 @@ def groups(
                 clip_gain(counts)
             everywhere = all(counts.get("beyond_scored") for counts in at.values())
             metric = read_by(resolved.task, everywhere) or resolved.task.metric
-            head = (_label(question), scheme, trial.id, question.named.family, metric, trial.knobs.seed, rate)
+            head = {"task": _label(question), "scheme": scheme, "trial": trial.id, "family": question.named.family}
+            head |= {"metric": metric, "seed": trial.knobs.seed, "lr": rate}
             for group in sorted(at):
-                share = metrics.share(at[group], metric)
-                grouped_rows.append(GroupedRow(*head, dict(zip(by, group, strict=True)), at[group], share))
-    return grouped_rows
+                share = {"value": metrics.share(at[group], metric)}
+                lines.append(head | dict(zip(by, group, strict=True)) | at[group] | share)
+    return frame_of(lines)
 
 
 def _questions(
