@@ -94,7 +94,7 @@ def filter_results(results: Results, texts: tuple[str, ...]) -> Results:
             raise ValueError(f"--only {name} is given twice; give it once, as {name}=A,B.")
         has = results.choices(name)
         where[name] = tuple(_choice(name, value, has) for value in settings.joined(settings.several(choice_text, name)))
-    kept = results.only(**where)
+    kept = results.only(**where) if texts else results
     if texts and not kept.records and not kept.unfinished:
         raise NothingMatches(f"Nothing has {' and '.join(texts)}; each of them is there, but not together.")
     return kept

@@ -119,11 +119,10 @@ def memories(results: Results) -> list[str]:
     longest size trained on, and at the longest of all."""
     lines = []
     for name, task in results.tasks().items():
-        of_task = results.only(task=name)
-        places = [(record.task.places or {}).items() for record in of_task.records]
+        places = [(record.task.places or {}).items() for record in results.records if record.task.label == name]
         exact = {size for bins in places for size, of in bins if of.get("windows")}
         for size in sorted({4 * task.trained[1], max(exact, default=0)} & exact):
-            memory = effective_memories(of_task, size)
+            memory = effective_memories(results.only(task=name), size)
             schemes = [f"{plain(label)} {of:.0f}" for (_, label), of in sorted(memory.items(), key=lambda m: -m[1])]
             if schemes:
                 lines.append(

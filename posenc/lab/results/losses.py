@@ -19,17 +19,15 @@ ten (simulated).
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
-
-import numpy as np
-from jaxtyping import Bool, Float
 
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import TableCell, cells
+from posenc.lab.results.ties import mean, median
 from posenc.lab.spec.run import Continuation
 from posenc.lab.store.schema import GroupRecord, TrialRecord
 
@@ -74,15 +72,15 @@ def ending(trial: TrialRecord, switch: int = 0) -> Ending | None:
     own = points_after(curve, switch)
     if trial.outcome == "diverged" or len(own) < 2 or trial.steps <= switch:
         return None
-    step, loss = np.array(own, dtype=float).T
-    part, heights = (step - switch) / (trial.steps - switch), np.log(np.maximum(loss, TINY))
+    part = [(step - switch) / (trial.steps - switch) for step, _ in own]
+    heights = [math.log(max(loss, TINY)) for _, loss in own]
     middle, end = _tenth(part, 1 - HALF), _tenth(part, 1.0)
-    fell = float(heights[middle].mean() - heights[end].mean())
-    late = loss[-max(int((part > HALF).sum()), POINTS) :]
-    before = np.array([height for _, height in curve[: len(curve) - len(own)]])
+    fell = mean(heights[middle]) - mean(heights[end])
+    late = heights[-max(sum(at > HALF for at in part), POINTS) :]
+    before = [math.log(max(loss, TINY)) for _, loss in curve[: len(curve) - len(own)]]
     scatter = _scatter(late if len(late) > 2 else before)
-    error = scatter * math.sqrt(1 / middle.sum() + 1 / end.sum())
-    return Ending(float(loss[end].mean()), -math.expm1(-fell), error)
+    error = scatter * math.sqrt(sum(1 / len(heights[tenth]) for tenth in (middle, end)))
+    return Ending(mean([loss for _, loss in own[end]]), -math.expm1(-fell), error)
 
 
 def endings(results: Results) -> dict[str, Ending]:
@@ -95,18 +93,19 @@ def falling(results: Results, table: Iterable[TableCell] | None = None) -> dict[
     """Task and scheme to the share by which its loss still fell, the median over its reported runs, where it did; a
     caller may give the cells of the results, where it has them."""
     table = cells(results) if table is None else table
-    ends, rates = endings(results), {(cell.task, cell.scheme): cell.reported for cell in table}
-    runs: dict[tuple[str, str], dict[str, Ending]] = {}
-    for row in results.rows():
-        if row.trial in ends and row.lr in rates[row.task, row.scheme]:
-            runs.setdefault((row.task, row.scheme), {})[row.trial] = ends[row.trial]
-    middle = {key: _middle(tuple(of.values())) for key, of in sorted(runs.items())}
+    rates, runs = {(cell.task, cell.scheme): cell.reported for cell in table}, dict[tuple[str, str], list[Ending]]()
+    for record in results.records:
+        for trial in record.trials:
+            key = (record.task.label, results.label(record, trial))
+            if trial.knobs.lr in rates[key] and (end := ending(trial, switch_of(record, trial))):
+                runs.setdefault(key, []).append(end)
+    middle = {key: _middle(of) for key, of in sorted(runs.items())}
     return {key: end.fall for key, end in middle.items() if end.falling}
 
 
 def _middle(ends: Sequence[Ending]) -> Ending:
     """The medians over several runs, which scatter less than one run does by about the root of how many there are."""
-    loss, fall, error = (median(getattr(end, name) for end in ends) for name in ("loss", "fall", "error"))
+    loss, fall, error = (median([getattr(end, name) for end in ends]) for name in ("loss", "fall", "error"))
     return Ending(loss, fall, error / math.sqrt(len(ends)))
 
 
@@ -126,21 +125,25 @@ def points_after(points: Sequence[tuple[float, float]], switch: int) -> Sequence
     return [point for begin, point in zip(begins, points, strict=False) if begin >= switch]
 
 
-def _tenth(part: Float[np.ndarray, " points"], end: float) -> Bool[np.ndarray, " points"]:
+def _tenth(part: Sequence[float], end: float) -> slice:
     """The points of the tenth of training that ends at a share of it, or where there are none the first one that ends
     there or later."""
-    mask = (part > end - TENTH + TINY) & (part <= end + TINY)
-    return mask if mask.any() else np.arange(len(part)) == min(int((part < end - TINY).sum()), len(part) - 1)
+    last = bisect.bisect_right(part, end + TINY)
+    first = bisect.bisect_right(part, end - TENTH + TINY)
+    if first < last:
+        return slice(first, last)
+    later = min(bisect.bisect_left(part, end - TINY), len(part) - 1)
+    return slice(later, later + 1)
 
 
-def _scatter(loss: Float[np.ndarray, " points"]) -> float:
+def _scatter(heights: Sequence[float]) -> float:
     """The standard deviation of a point's logarithm about a smooth curve, from second differences, whose variance is
     six times that of a point; infinite for fewer than three points."""
-    bends = np.diff(np.log(np.maximum(loss, TINY)), 2)
-    return float(np.sqrt((bends**2).mean() / 6)) if len(bends) else math.inf
+    bends = [(c - 2 * b + a) ** 2 for a, b, c in zip(heights, heights[1:], heights[2:], strict=False)]
+    return math.sqrt(mean(bends) / 6) if bends else math.inf
 
 
 def points(curve: Mapping[str, Any]) -> list[tuple[float, float]]:
     """The finite points of a curve."""
     pairs = zip(curve.get("step", ()), curve.get("loss", ()), strict=False)
-    return [pair for pair in pairs if None not in pair and all(map(math.isfinite, pair))]
+    return [(step, loss) for step, loss in pairs if None not in (step, loss) and math.isfinite(step + loss)]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from posenc.lab import metrics
 from posenc.lab.metrics import LOSSES
@@ -41,8 +41,7 @@ _LATER = {f.name: f.default for f in fields(Run) if f.metadata.get("later")}
 """What records say nothing of while it is at its default."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One trial at one size."""
 
     task: str
@@ -70,7 +69,7 @@ class Row:
     """How many examples were evaluated."""
 
 
-COLUMNS = tuple(f.name for f in fields(Row))
+COLUMNS = Row._fields
 
 
 @dataclass(frozen=True)
@@ -203,9 +202,17 @@ class Results:
 
     def label(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> str:
         """The scheme of a trial, with the settings in which it differs from others of that scheme on that task."""
-        facts = _settings(record, trial)
-        varied = [f"{k}={facts[k]}" for k in self.varying if k in facts]
-        return f"{record.label} ({', '.join(varied)})" if varied else record.label
+        if (label := self._labels.get((record.label, trial.id))) is None:
+            facts = _settings(record) | _knobs(trial) if self.varying else {}
+            varied = [f"{k}={facts[k]}" for k in self.varying if k in facts]
+            label = f"{record.label} ({', '.join(varied)})" if varied else record.label
+            self._labels[record.label, trial.id] = label
+        return label
+
+    @cached_property
+    def _labels(self) -> dict[tuple[str, str], str]:
+        """Scheme and trial to the label that was found for it."""
+        return {}
 
     @property
     def _all_records(self) -> tuple[GroupRecord, ...]:
@@ -216,22 +223,24 @@ class Results:
         return tuple(self._ordered(self.records))
 
     def _ordered(self, records: Sequence[GroupRecord]) -> list[Row]:
-        rows = [row for record in records for trial in record.trials for row in self._rows(record, trial)]
+        rows = [row for record in records for row in self._rows(record)]
         return sorted(rows, key=lambda r: (r.task, r.scheme, r.lr, r.seed, r.size, r.trial))
 
-    def _rows(self, record: GroupRecord, trial: TrialRecord) -> Iterator[Row]:
-        task, (low, high), diverged = record.task, record.task.trained, trial.outcome == "diverged"
-        head = (task.label, self.label(record, trial), record.family, trial.id)
-        knobs = (trial.knobs.seed, trial.knobs.lr, trial.steps, trial.outcome)
-        for n in sizes_of(record):
-            counts, floor = trial.evaluations.get(n, {}), uniform(task, n)
-            guess = math.nan if task.metric in LOSSES and not floor else floor  # a loss of 0 would be the best
-            value = guess if diverged else metrics.share(counts, task.metric)
-            if math.isnan(value):  # not evaluated, or nothing was scored there
-                continue
-            exact = metrics.share(counts, "exact") if "exact" in counts else math.nan
-            size_facts = (n, low <= n <= high, low, high, task.metric)
-            yield Row(*head, *knobs, *size_facts, value, floor, exact, counts.get("rows", 0))
+    def _rows(self, record: GroupRecord) -> Iterator[Row]:
+        task, (low, high) = record.task, record.task.trained
+        floors = {n: uniform(task, n) for n in sizes_of(record)}
+        for trial in record.trials:
+            head = (task.label, self.label(record, trial), record.family, trial.id)
+            knobs = (trial.knobs.seed, trial.knobs.lr, trial.steps, trial.outcome)
+            for n, floor in floors.items():
+                counts = trial.evaluations.get(n, {})
+                guess = math.nan if task.metric in LOSSES and not floor else floor  # a loss of 0 would be the best
+                value = guess if trial.outcome == "diverged" else metrics.share(counts, task.metric)
+                if math.isnan(value):  # not evaluated, or nothing was scored there
+                    continue
+                exact = metrics.share(counts, "exact") if "exact" in counts else math.nan
+                size_facts = (n, low <= n <= high, low, high, task.metric)
+                yield Row(*head, *knobs, *size_facts, value, floor, exact, counts.get("rows", 0))
 
     def _trials(self) -> list[tuple[GroupRecord, TrialRecord] | tuple[UnfinishedTrial, UnfinishedTrial]]:
         """All trials, each with what it shares with others of its group."""
@@ -250,8 +259,10 @@ class Results:
         if self.varied is not None:
             return self.varied
         seen: dict[tuple, set] = {}
-        for record, trial in self._trials():
-            for key, value in _settings(record, trial).items():
+        of_records = ((record, [_settings(record), *map(_knobs, record.trials)]) for record in self._all_records)
+        of_planned = ((trial, [_settings(trial), _knobs(trial)]) for trial in self.unfinished)
+        for record, parts in (*of_records, *of_planned):
+            for key, value in (item for part in parts for item in part.items()):
                 if value is not None:  # a setting that the model does not use
                     same = (type(value), value) if isinstance(value, Hashable) else records.canonical(value)
                     seen.setdefault((key, _task(record), record.label), set()).add(same)
@@ -314,15 +325,20 @@ def _by(record: GroupRecord, metric: str) -> GroupRecord:
     return replace(record, task=replace(record.task, metric=metric, floors=floors_by(record.task, metric)))
 
 
-def _settings(record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, Any]:
-    knobs = {k: value for k in _KNOBS if (value := getattr(trial.knobs, k)) is not None}
+def _settings(record: GroupRecord | PlannedTrial) -> dict[str, Any]:
+    """What a record's trials share, as labels call it."""
     run = {k: v for k, v in record.run.items() if k not in _FREE}
     run |= {"model": shortest_model(run["model"])} if "model" in run else {}
     parts = {f"revision of {part}": n for part, n in run.pop("revisions", {}).items()}  # which there are, others say
     parts |= {
         f"file of {part.removeprefix('file ')}": str(digest)[:8] for part, digest in run.pop("sources", {}).items()
     }
-    return {**_LATER, **run, **parts, **knobs, "steps": trial.steps}
+    return {**_LATER, **run, **parts}
+
+
+def _knobs(trial: TrialRecord | PlannedTrial) -> dict[str, Any]:
+    """The settings of a trial of its own."""
+    return {k: v for k in _KNOBS if (v := getattr(trial.knobs, k)) is not None} | {"steps": trial.steps}
 
 
 def _task(record: GroupRecord | PlannedTrial) -> str:

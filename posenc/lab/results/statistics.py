@@ -13,8 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
+from functools import cache
 
 from posenc.lab.metrics import LOSSES, merit
 from posenc.lab.results.floors import BAYES
@@ -112,8 +111,9 @@ class TableCell:
     def holds_to(self) -> int | None:
         """The largest size up to which the median is at least 90 % at every size measured; None where there is none,
         and of losses."""
-        medians = {n: summary(of).median if of else 0.0 for n, of in self.values.items()}
-        return None if self.metric in LOSSES else furthest(medians)
+        if self.metric in LOSSES:
+            return None
+        return furthest({n: median(of) if of else 0.0 for n, of in self.values.items()})
 
     def means(self, sizes: Iterable[int]) -> dict[int, float]:
         """Seed to the mean over some sizes, the median over the `reported` rates; a seed that lacks a size is left
@@ -163,18 +163,16 @@ def furthest(medians: Mapping[int, float]) -> int | None:
 
 def summary(values: Iterable[float]) -> Summary:
     """All runs of one thing in five numbers: the range below six runs, the exact interval of the median above."""
-    numbers = tuple(values)
-    x = np.sort(np.asarray(numbers, dtype=float))
+    x = sorted(map(float, values))
     n = len(x)
     if n == 0:
         return Summary(0, math.nan, math.nan, math.nan, math.nan, RANGE)
-    if not np.isfinite(x).all():
+    if not all(map(math.isfinite, x)):
         raise ValueError("A value is not finite; count a diverged run as the floor before summing up.")
-    middle = median(numbers)
     rank = interval_rank(n)
     low, high = (x[0], x[-1]) if rank is None else (x[rank], x[n - 1 - rank])
     kind = RANGE if rank is None else INTERVAL
-    return Summary(n, middle, float(np.clip(x.mean(), x[0], x[-1])), float(low), float(high), kind)
+    return Summary(n, median(x), min(max(mean(x), x[0]), x[-1]), low, high, kind)
 
 
 def cells(results: Results) -> tuple[TableCell, ...]:
@@ -258,6 +256,7 @@ def least_p(n: int) -> float:
     return min(1.0, 2.0 ** (1 - n))
 
 
+@cache
 def interval_rank(n: int) -> int | None:
     """The largest k for which [x_k, x_(n-1-k)], counted from 0, holds the median with 95 %; None below six runs."""
     best, below = None, 0

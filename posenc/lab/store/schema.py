@@ -9,6 +9,7 @@ as it was written, and not that it was written by us.
 from __future__ import annotations
 
 import functools
+import operator
 import re
 import sys
 import types
@@ -275,8 +276,9 @@ def _check_right(places: Bins, task: TaskRecord, which: str) -> None:
             raise ValueError(f"{which} has places at size {size} that its task has not")
         if (nats := bins.get("nats")) is not None and not (isinstance(nats, list) and len(nats) == len(scored)):
             raise ValueError(f"{which} has losses at size {size} that are not a count for each of its places")
-        if wrong := [(a, b) for a, b in zip(right, scored, strict=True) if a > b]:
-            raise ValueError(f"{which} counts at size {size} {wrong[0][0]} right of {wrong[0][1]} at one place")
+        if any(map(operator.gt, right, scored)):
+            wrong = next((a, b) for a, b in zip(right, scored, strict=True) if a > b)
+            raise ValueError(f"{which} counts at size {size} {wrong[0]} right of {wrong[1]} at one place")
 
 
 def planned(cls: type[P], content: Any, where: str, remedy: str) -> P:
