@@ -34,7 +34,7 @@ def parts(task: Task, rows: int, room: int, key: PRNGKeyArray, n: int) -> tuple[
     """`rows` examples of size n in equal parts of at most `ROWS`, so that many need no program of their own."""
     each, data = math.gcd(rows, ROWS), task.load_part("test")
     keys = (jax.random.fold_in(key, i) for i in range(rows // each))
-    return tuple(examples(task, each, room, key, jnp.int32(n), data) for key in keys)
+    return tuple(examples(task, each, room, key, np.int32(n), data) for key in keys)
 
 
 def fewer(
@@ -65,6 +65,7 @@ def round_longest(tokens: int) -> int:
     return tokens if tokens % 4 == 0 and tokens <= 32 else round_length(tokens)
 
 
+@functools.partial(jax.jit, static_argnums=1)
 def pad_tokens(arrays: Any, to: Callable[[int], int] = round_length) -> Any:
     """Arrays `[..., tokens]` with zeros at the end, up to what `to` makes of their length."""
 

@@ -146,8 +146,8 @@ def _tables(
         for metric, which in judged(n).items():
             guessing = Guessing(metric == "exact", task.layout.writes, cued, classes)
             part, total = RIGHT["exact" if guessing.exact else "token"]
-            which = Judged(jnp.int32(which.first), jnp.bool_(which.last))
-            sums = jax.device_get(_sums_by_floor(guessing, TaskNumbers(*map(jnp.int32, numbers)), which, answers))
+            which = Judged(np.int32(which.first), np.bool_(which.last))
+            sums = jax.device_get(_sums_by_floor(guessing, TaskNumbers(*map(np.int32, numbers)), which, answers))
             if not sums["uniform"][total]:
                 continue  # no place is beyond training
             right = {name: float(sums[name][part]) / float(sums[name][total]) for name in names}

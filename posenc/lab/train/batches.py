@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Float, Int, UInt32
 
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Run
@@ -71,8 +71,8 @@ class Batching(NamedTuple):
 class Draws(NamedTuple):
     """What is drawn for the batches of a segment before their task has a say."""
 
-    keys: PRNGKeyArray
-    """`[lanes, stride]`."""
+    keys: UInt32[Array, "lanes stride 2"]
+    """The data of a key for each step."""
     sizes: Array
     """`[stride]`, or `[lanes, stride, batch]` where each example has its own."""
     buckets: Int[Array, " stride"]
@@ -85,17 +85,18 @@ def draw_sizes(sizes: StepSizes, stride: int, seeds: UInt32[Array, " lanes"], fi
     keys = jax.vmap(lambda seed: jax.vmap(lambda n: train_key(seed, sizes.turn(n)))(n))(seeds)
     of = lambda seed: jax.vmap(lambda n: sizes.size(seed, n))(n)  # noqa: E731
     step_sizes = jax.vmap(of)(seeds) if sizes.lengths == "example" else of(jnp.uint32(0))
-    return Draws(keys, step_sizes, jax.vmap(sizes.bucket)(n))
+    return Draws(jax.random.key_data(keys), step_sizes, jax.vmap(sizes.bucket)(n))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def make_batches(
-    task: Task, batch: int, room: int, arrangement: Arrangement, keys: PRNGKeyArray, sizes: Array, data: Any = None
+    task: Task, batch: int, room: int, arrangement: Arrangement, keys: Array, sizes: Array, data: Any = None
 ) -> Examples:
     """The batches of each lane, padded as size `room` needs: `[lanes, stride, batch, tokens]`."""
 
-    def make_lane(keys: PRNGKeyArray, sizes: Array, data: Any) -> Examples:
+    def make_lane(keys: Array, sizes: Array, data: Any) -> Examples:
         sample = functools.partial(task.sample, batch=batch, n_max=room, data=data)
+        keys = jax.random.wrap_key_data(keys)
         return jax.lax.map(lambda now: pad_tokens(Examples.of(sample(*now)), round_longest), (keys, sizes))
 
     return lanes(make_lane, arrangement, 1 + (sizes.ndim == 1))(keys, sizes, data)

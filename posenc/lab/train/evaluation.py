@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -117,7 +117,7 @@ class SizeQuestion(NamedTuple):
         """What is asked of the models of a run at size n."""
         task = resolved.task
         places = first_beyond(task, n, resolved.run.length), width(task.tokens(n))
-        return cls(jnp.int32(n), jnp.bool_(choosing), jnp.int32(task.classes), *map(jnp.int32, places))
+        return cls(np.int32(n), np.bool_(choosing), np.int32(task.classes), *map(np.int32, places))
 
 
 def counts(
@@ -168,7 +168,7 @@ def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: b
     """
     room = next(most for most in rounds(task, sizes) if most >= n)
     key, part = (validation_key, "validation") if choosing else (evaluation_key, "test")
-    return fewer(task, rows, max(sizes), room, key(task, n), jnp.int32(n), task.load_part(part))
+    return fewer(task, rows, max(sizes), room, key(task, n), np.int32(n), task.load_part(part))
 
 
 def draws(resolved: Any) -> bool:
@@ -194,7 +194,7 @@ def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, .
     alone = [n for n in sizes if task.tokens(n) > SHORT and not draws(resolved)]
     lengths = {*alone, *(next(most for most in rooms if most >= n) for n in {*sizes} - {*alone})}
     for tokens in map(task.tokens, lengths):
-        keys.add(("sums", step.scheme, step.shape, _padded(resolved, tokens), counting(resolved, rows, tokens)))
+        keys.add(("sums", step.scheme, step.shape, _padding(resolved)(tokens), counting(resolved, rows, tokens)))
     return keys
 
 
@@ -230,12 +230,19 @@ def evaluate(
 def _scored_examples(resolved: Any, names: tuple[str, ...], batch: Batch) -> ScoredExamples:
     """The examples as the models of a run take them; of the coordinates these."""
     examples = ScoredExamples(inputs(batch).reading(names), batch.targets, batch.score)
-    return pad_tokens(examples, functools.partial(_padded, resolved))
+    return pad_tokens(examples, _padding(resolved))
 
 
-def _padded(resolved: Any, tokens: int) -> int:
-    """The length that examples of so many tokens are padded to: where a scheme has a table of positions, at most its
-    rows, unless the examples themselves are longer."""
-    if endless(resolved.scheme):
-        return round_length(tokens)
-    return max(tokens, min(round_length(tokens), resolved.shape.dims.table))
+class UpTo(NamedTuple):
+    """The length that examples of so many tokens are padded to, at most that of a table of positions, unless the
+    examples themselves are longer."""
+
+    table: int
+
+    def __call__(self, tokens: int) -> int:
+        return max(tokens, min(round_length(tokens), self.table))
+
+
+def _padding(resolved: Any) -> Callable[[int], int]:
+    """The length that examples are padded to, from how many tokens they have."""
+    return round_length if endless(resolved.scheme) else UpTo(resolved.shape.dims.table)

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 from jaxtyping import PyTree
@@ -89,4 +90,4 @@ def _mesh(arrangement: Arrangement) -> Any:
 def stack(trials: list[Any], arrangement: Arrangement) -> PyTree:
     """One array per field over all trials, padded with copies of the first to so many lanes as `arrangement` runs."""
     padded = trials + [trials[0]] * (arrangement.padded(len(trials)) - len(trials))
-    return jax.tree.map(lambda *values: jnp.asarray(values), *padded)
+    return jax.tree.map(lambda *values: np.asarray(values), *padded)

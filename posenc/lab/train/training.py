@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from flax import nnx
 from jaxtyping import Array, Float, Int, PyTree
@@ -180,8 +181,8 @@ def under(resolved: ResolvedRun, scheme: str, length: int | None = None) -> Reso
 
 
 def as_arrays(knobs: Knobs) -> Knobs:
-    """The knobs of one lane in the types that programs take."""
-    return Knobs(jnp.uint32(knobs.seed), *map(jnp.float32, knobs[1:]))
+    """The knobs of one lane in the types that programs take; NumPy's, since each of JAX's is a program of its own."""
+    return Knobs(np.uint32(knobs.seed), *map(np.float32, knobs[1:]))
 
 
 def init(resolved: ResolvedRun, knobs: Knobs, before: State | None = None) -> State:
@@ -202,7 +203,7 @@ def segment(
 ) -> tuple[State, Array]:
     """`stride` steps from step `first` of `total`, and the loss of each."""
     step, alone = resolved.step, Arrangement("map", 1)
-    draws = draw_sizes(resolved.batching.sizes, stride, knobs.seed[None], first)
+    draws = draw_sizes(resolved.batching.sizes, stride, jnp.asarray(knobs.seed)[None], first)
     batches = jax.tree.map(lambda a: a[0], batches_of(resolved.batching, draws, alone)).reading(step.coordinates)
     return steps_on(step, state, knobs, batches, first, draws.buckets, total, jnp.int32(resolved.task.classes))
 
@@ -248,20 +249,20 @@ def program(resolved: ResolvedRun, stride: int, rows: int, arrangement: Arrangem
     evaluation depend on scheme, model and shape, `make_batches` and `examples` on the task.
     """
     task, step, batching = resolved.task, resolved.step, resolved.batching
-    symbols, classes, size = jnp.int32(task.vocab), jnp.int32(task.classes), batching.size_in_bytes()
+    symbols, classes, size = np.int32(task.vocab), np.int32(task.classes), batching.size_in_bytes()
 
     def start(knobs: Knobs, before: State | None = None) -> State:
         return initial_states(*step.model, arrangement, knobs, before, symbols, classes)
 
-    def go(state: State, knobs: Knobs, first: Array, total: Array) -> tuple[State, Array]:
-        room, losses = max(1, BATCHES // (size * knobs.seed.size)), []
+    def go(state: State, knobs: Knobs, first: int, total: int) -> tuple[State, Array]:
+        total, losses = np.int32(total), []
+        room = max(1, BATCHES // (size * knobs.seed.size))
         chunk = max(n for n in range(1, stride + 1) if stride % n == 0 and n <= room)
         for at in range(0, stride, chunk):
-            draws = draw_sizes(batching.sizes, chunk, knobs.seed, first + at)
+            now = np.int32(first + at)
+            draws = jax.device_get(draw_sizes(batching.sizes, chunk, knobs.seed, now))
             batches = batches_of(batching, draws, arrangement).reading(step.coordinates)
-            state, loss = train_segment(
-                step, arrangement, state, knobs, batches, first + at, draws.buckets, total, classes
-            )
+            state, loss = train_segment(step, arrangement, state, knobs, batches, now, draws.buckets, total, classes)
             losses.append(loss)
         return state, losses[0] if len(losses) == 1 else jnp.concatenate(losses, 1)
 
