@@ -33,6 +33,7 @@ from posenc.lab.tasks.measure import (
     validation_key,
     width,
 )
+from posenc.lab.train.compiling import Programs
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.shapes import endless, known_classes
 
@@ -150,7 +151,7 @@ def _counts(settings: Counting, *args: Any) -> dict[str, Int[Array, " rows"]]:
     return counts(settings, *args).rows
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@functools.partial(Programs, static=2)
 def sums(settings: Counting, over: Arrangement, *args: Any) -> Counts:
     """The sums of `counts` in each lane, each as a quotient and a rest by `HALF`, along the last axis."""
 
@@ -203,7 +204,7 @@ def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) ->
     batch = own_tokens(resolved, n, batch)
     settings, question = counting(resolved, *batch.tokens.shape), SizeQuestion.of(resolved, n, False)
     return jax.device_get(
-        _counts(settings, model, seed, question, _scored_examples(resolved, resolved.step.coordinates, batch))
+        _counts(settings, model, seed, question, scored_examples(resolved, resolved.step.coordinates, batch))
     )
 
 
@@ -222,12 +223,12 @@ def evaluate(
         batch = own_tokens(resolved, n, examples_at(resolved.task, rows, sizes, n, choosing))
         settings = counting(resolved, *batch.tokens.shape)
         question = SizeQuestion.of(resolved, n, choosing)
-        totals.append(sums(settings, over, models, seeds, question, _scored_examples(resolved, names, batch)))
+        totals.append(sums(settings, over, models, seeds, question, scored_examples(resolved, names, batch)))
     join_halves = lambda halves: halves.astype(np.int64) @ (HALF, 1)  # noqa: E731
     return jax.tree.map(lambda *sizes: np.stack(list(map(join_halves, sizes)), 1), *jax.device_get(totals))
 
 
-def _scored_examples(resolved: Any, names: tuple[str, ...], batch: Batch) -> ScoredExamples:
+def scored_examples(resolved: Any, names: tuple[str, ...], batch: Batch) -> ScoredExamples:
     """The examples as the models of a run take them; of the coordinates these."""
     examples = ScoredExamples(inputs(batch).reading(names), batch.targets, batch.score)
     return pad_tokens(examples, _padding(resolved))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import gc
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -38,6 +37,7 @@ from posenc.lab.tasks import parse as parse_task
 from posenc.lab.tasks.measure import positions_key
 from posenc.lab.train import evaluation
 from posenc.lab.train.batches import Batching, Examples, batches_of, cut, draw_sizes
+from posenc.lab.train.compiling import Programs, forget
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.shapes import StepShape, known_classes, step_shape
 from posenc.naming import bind, parse
@@ -249,15 +249,14 @@ def program(resolved: ResolvedRun, stride: int, rows: int, arrangement: Arrangem
     evaluation depend on scheme, model and shape, `make_batches` and `examples` on the task.
     """
     task, step, batching = resolved.task, resolved.step, resolved.batching
-    symbols, classes, size = np.int32(task.vocab), np.int32(task.classes), batching.size_in_bytes()
+    symbols, classes = np.int32(task.vocab), np.int32(task.classes)
 
     def start(knobs: Knobs, before: State | None = None) -> State:
         return initial_states(*step.model, arrangement, knobs, before, symbols, classes)
 
     def go(state: State, knobs: Knobs, first: int, total: int) -> tuple[State, Array]:
         total, losses = np.int32(total), []
-        room = max(1, BATCHES // (size * knobs.seed.size))
-        chunk = max(n for n in range(1, stride + 1) if stride % n == 0 and n <= room)
+        chunk = chunk_of(batching, stride, knobs.seed.size)
         for at in range(0, stride, chunk):
             now = np.int32(first + at)
             draws = jax.device_get(draw_sizes(batching.sizes, chunk, knobs.seed, now))
@@ -272,11 +271,15 @@ def program(resolved: ResolvedRun, stride: int, rows: int, arrangement: Arrangem
     return Program(start, go, look)
 
 
+def chunk_of(batching: Batching, stride: int, lanes: int) -> int:
+    """How many steps of a segment have their batches made at once: a divisor of it."""
+    room = max(1, BATCHES // (batching.size_in_bytes() * lanes))
+    return max(n for n in range(1, stride + 1) if stride % n == 0 and n <= room)
+
+
 def forget_programs() -> None:
     """Drop what was compiled for scheme, model and shape, which else stays loaded as long as the process."""
-    for compiled in (initial_states, train_segment, evaluation.sums):
-        compiled.clear_cache()
-    gc.collect()  # cycles hold the programs
+    forget(initial_states, train_segment, evaluation.sums)
 
 
 def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
@@ -288,13 +291,13 @@ def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int])
     return keys | evaluation.programs(all_stages[-1][0], rows, sizes)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+@functools.partial(Programs, static=3)
 def initial_states(scheme: Any, shape: Shape, arrangement: Arrangement, *args: Any) -> State:
     """`begin` in each lane."""
     return lanes(functools.partial(begin, scheme, shape), arrangement, 2)(*args)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
+@functools.partial(Programs, static=2, donated=(0,))
 def train_segment(step: StepShape, arrangement: Arrangement, *args: Any) -> tuple[State, Array]:
     """`steps_on` in each lane."""
     return lanes(functools.partial(steps_on, step), arrangement, 4)(*args)

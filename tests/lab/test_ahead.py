@@ -1,0 +1,56 @@
+"""Programs that are compiled ahead are those that are called."""
+
+import threading
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc.lab.spec.run import Knobs, Run
+from posenc.lab.train.ahead import Ahead
+from posenc.lab.train.compiling import Programs, count_compilations, forget
+from posenc.lab.train.lanes import Arrangement, stack
+from posenc.lab.train.training import as_arrays, program, resolve
+
+SMALL = {"width": 8, "depth": 1, "heads": 2, "hidden": 8, "batch": 4}
+SIZES = (4, 8, 12)
+HEAVY = {"initial_states", "draw_sizes", "make_batches", "train_segment", "examples", "sums"}
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(
+    ("scheme", "task", "model"),
+    [
+        ("t5", "token_k_back(k=2)", "encoder"),
+        ("learned", "s2s_copy", "encoder_decoder"),
+        ("rope @ random_sorted(64)", "even_pairs", "decoder"),
+    ],
+)
+def test_what_was_compiled_ahead_in_another_thread_is_called(scheme, task, model, devices):
+    how = Arrangement("map", devices)
+    cell = resolve(Run(scheme=scheme, task=task, model=model, length=8, **SMALL))
+    lane = stack([as_arrays(Knobs(seed=seed)) for seed in range(2)], how)
+    ahead = Ahead(cell, 2, 16, how, lane, SIZES)
+    thread = threading.Thread(target=lambda: [part() for part in ahead.parts.values()])
+    thread.start()
+    thread.join()
+    with count_compilations() as after:
+        run = program(cell, 2, 16, how)
+        state, _ = run.segment(run.init(lane), lane, 0, 4)
+        state, _ = run.segment(state, lane, 2, 4)
+        run.evaluate(state, lane, SIZES, [False] * len(SIZES))
+    assert not HEAVY & after.each.keys()
+
+
+def test_programs_that_were_called_are_dropped_and_those_made_ahead_stay():
+    f = Programs(lambda k, x: k * x, static=1)
+    assert f(2, jnp.ones(3)).tolist() == [2, 2, 2]
+    f.lower(3, np.ones(3, np.float32)).compile()
+    forget(f)
+    with count_compilations() as after:
+        f(3, np.ones(3, np.float32))
+    assert after.programs == 0
+    with count_compilations() as again:
+        f(2, jnp.ones(3))
+    assert again.programs == 1
