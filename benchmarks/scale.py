@@ -49,7 +49,7 @@ def simulated(folder: Path, records: int) -> None:
     from posenc.lab.spec.run import Plan, Run
     from posenc.lab.store import disk
     from posenc.lab.store import folder as store
-    from posenc.lab.store.reading import sealed
+    from posenc.lab.store.logs import sealed
     from posenc.lab.train import device
 
     device.prepare()
@@ -125,7 +125,7 @@ def claim_ms(folder: Path) -> float:
     for group in itertools.islice(itertools.cycle(left), 5 * LEFT):
         began = time.perf_counter()
         with store.claim(folder, group) as claim:
-            assert claim is not None and not recorded.ids(group)
+            assert claim is not None and group not in recorded.names()
         took.append(1e3 * (time.perf_counter() - began))
     return statistics.median(took)
 

@@ -24,7 +24,7 @@ def test_a_simulated_run_is_valid_and_a_few_trials_are_left(tmp_path):
     assert found.problems == () and found.counts["done"] == 30 and found.counts["pending"] == scale.LEFT
     records, plan = store.read_records(folder).records, store.read_plan(folder)
     assert len(records) == 30 and {len(record.trials) for record in records} == {1}
-    assert len({line.group for line in plan}) == 30 + scale.LEFT and len((folder / "runs.jsonl").read_text()) > 100
+    assert len({line.group for line in plan}) == 30 + scale.LEFT
     assert planned_run(plan[-1].run).run.task == "even_pairs"
     assert len(load(folder).rows()) == 30 * len(scale.SIZES)
     assert scale.claim_ms(folder) > 0 and store.held(folder) == ()

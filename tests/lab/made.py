@@ -7,8 +7,6 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import msgspec
-
 from posenc.lab.results.results import Results
 from posenc.lab.store import folder as store
 from posenc.lab.store import logs, records
@@ -110,13 +108,6 @@ def write_plan(folder: Path, lines: list[dict]) -> list[PlannedTrial]:
     return store.write_plan(folder, [read(PlannedTrial, line) for line in lines])
 
 
-def older_record(folder: Path, rec: dict) -> Path:
-    """Write a record as older versions did, in a file of its own."""
-    path = folder / "records" / f"{store.digest([t['id'] for t in rec['trials']])}.json"
-    path.write_text(json.dumps(records._sealed(typed(rec)), separators=(",", ":")) + "\n")
-    return path
-
-
 def log_of(folder: Path) -> Path:
     """The log of a run folder to which one process added records."""
     (path,) = (folder / "records").glob("*.jsonl")
@@ -125,30 +116,21 @@ def log_of(folder: Path) -> Path:
 
 def recorded(folder: Path) -> dict[str, str]:
     """The names of the records in the logs, each with the checksum of its line, which holds when it was written."""
-    read = (logs.read_log(path) for path in sorted((folder / "records").glob("*.jsonl")))
-    return {line.head.name: line.sum.decode() for log in read for line, _ in log if isinstance(line, logs.Line)}
+    read = (logs.read_log(path, contents=False) for path in sorted((folder / "records").glob("*.jsonl")))
+    return {entry.name: entry.sum.decode() for log in read for entry, _ in log if isinstance(entry, logs.Entry)}
 
 
-def edit(folder: Path, change: Callable[[dict], object], label: str = "rope", head: dict | None = None) -> int:
-    """Change a record, or its head too, and make its checksum right again; returns the number of its line."""
+def edit(folder: Path, change: Callable[[dict], object], label: str = "rope") -> int:
+    """Change a record, and make its checksum right again; returns the number of its line."""
     path = log_of(folder)
     lines = path.read_bytes().splitlines(keepends=True)
     (at,) = (n for n, line in enumerate(lines) if f'"label":"{label}"'.encode() in line)
-    line = logs.unseal(lines[at])
-    content = json.loads(line.content)
+    content = json.loads(logs.unseal(lines[at])[0])
+    name = content.pop("name")
     change(content)
-    made = msgspec.structs.replace(line.head, **head or {})
-    lines[at] = logs.seal(made, json.dumps(content, separators=(",", ":")).encode()) + b"\n"
+    lines[at] = logs.seal(name, json.dumps(content, separators=(",", ":")).encode()) + b"\n"
     path.write_bytes(b"".join(lines))
     return at + 1
-
-
-def edit_file(path: Path, change: Callable[[dict], object]) -> None:
-    """Change a record that has a file of its own, and make its checksum right again."""
-    content = json.loads(path.read_bytes())
-    del content["sha256"]
-    change(content)
-    path.write_text(json.dumps(content | {"sha256": records._sum(content)}))
 
 
 def replanned(folder: Path, change: Callable[[dict], dict]) -> None:
@@ -158,10 +140,9 @@ def replanned(folder: Path, change: Callable[[dict], dict]) -> None:
     for line in lines:
         text = store.canonical({k: v for k, v in line.items() if k not in ("id", "group", "knobs")})
         shared[store.checksum(text)] = text
-        own.append({k: line[k] for k in ("id", "group", "knobs")} | {"run": store.checksum(text)})
-    (folder / "plan.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own))
-    runs = (f'{{"sha256":"{name}","shared":{text}}}\n' for name, text in shared.items())
-    (folder / "runs.jsonl").write_text("".join(runs))
+        own.append(json.dumps({k: line[k] for k in ("id", "group", "knobs")} | {"run": store.checksum(text)}))
+    runs = [f'{{"sha256":"{name}","shared":{text}}}' for name, text in shared.items()]
+    (folder / "plan.jsonl").write_text("\n".join([*runs, *own, ""]))
 
 
 def filled(name: str, recs: list[dict]) -> Path:

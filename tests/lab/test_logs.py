@@ -1,8 +1,7 @@
 """Logs of records: what a kill, a flipped byte, a second writer or a full disk leaves costs its own line, and is named.
-Files and packs of older versions are read as they were."""
+What 0.2.0 wrote is read and goes on."""
 
 import errno
-import hashlib
 import json
 import os
 import random
@@ -14,7 +13,6 @@ import textwrap
 import threading
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from posenc.lab.figures.tables import table
@@ -24,8 +22,8 @@ from posenc.lab.store import logs
 from tests.lab import made
 
 pytestmark = pytest.mark.usefixtures("runs")
-OLD = Path(__file__).parent / "packed"
-"""A run folder that commit 9f1a75e wrote: a pack of two records, a record in a file, a group that waits, the table."""
+OLD = Path(__file__).parent / "of_0_2"
+"""A run folder of version 0.2.0: three groups, one that waits, one that tunes and reports a later seed; its table."""
 LABELS = {"rope": "rotary", "alibi": "linear", "t5": "bucket", "nope": "none"}
 
 
@@ -77,14 +75,11 @@ def test_a_run_folder_has_a_log_for_each_process_and_a_sealed_line_for_each_grou
 
 def test_status_and_workers_decode_no_record(monkeypatch):
     folder = filled()
-    monkeypatch.setattr("posenc.lab.store.reading.record_of", None)
+    monkeypatch.setattr(logs, "record_of", None)
     assert store.status(folder).counts["done"] == 8
     recorded = store.Recorded(folder)
     assert recorded.names() == {named(record(label)) for label in LABELS}
-    assert recorded.ids(named(record("t5"))) == [trial["id"] for trial in record("t5")["trials"]]
-    assert recorded.beside({named(record(label)) for label in LABELS if label != "t5"}) == set(
-        recorded.ids(named(record("t5")))
-    )
+    assert recorded.ids() == {trial["id"] for label in LABELS for trial in record(label)["trials"]}
 
 
 @pytest.mark.parametrize("at", [0, 30, 100, 500, -300, -2])
@@ -131,19 +126,23 @@ def test_a_torn_last_line_is_skipped_and_named(left):
     assert store.status(folder).problems == () or left < 130
 
 
-def test_a_line_of_schema_1_holds_its_record_under_a_key_and_is_read():
+@pytest.mark.parametrize("schema", [1, 2])
+def test_lines_of_older_schemas_are_read(schema):
+    """They have ids, outcomes and seconds of compiling in front; those of schema 1 hold the record under a key."""
     folder = filled()
     before, counts, log = trials(folder), store.status(folder).counts, made.log_of(folder)
-    log.write_bytes(b"".join(map(of_schema_1, lines(folder))))
+    log.write_bytes(b"".join(older(line, schema) for line in lines(folder)))
     assert trials(folder) == before and store.status(folder).counts == counts
     assert store.read_records(folder).problems == store.status(folder).problems == ()
 
 
-def of_schema_1(line):
-    """A line as version 0.2.0 wrote it."""
-    read = logs.unseal(line)
-    sealed = msgspec.json.encode(read.head)[1:-1] + b',"record":' + read.content + b"}"
-    return b'{"schema":1,"sha256":"%s",%s\n' % (hashlib.sha256(sealed).hexdigest().encode(), sealed)
+def older(line, schema):
+    content = json.loads(logs.unseal(line)[0])
+    head = {"name": content.pop("name"), "ids": [trial["id"] for trial in content["trials"]]}
+    head |= {"outcomes": [trial["outcome"] for trial in content["trials"]], "compiled": 0.0}
+    body = head | ({"record": content} if schema == 1 else content)
+    sealed = json.dumps(body, separators=(",", ":"))[1:]
+    return f'{{"schema":{schema},"sha256":"{store.checksum(sealed)}",{sealed}\n'.encode()
 
 
 def test_a_last_line_that_lacks_its_end_alone_is_whole():
@@ -159,10 +158,10 @@ def test_a_worker_reads_on_where_it_was_and_waits_for_the_end_of_a_line():
     log.write_bytes(content[0] + content[1][:400])
     recorded = store.Recorded(folder)
     names = [named(record(label)) for label in LABELS]
-    assert recorded.names() == {names[0]} and recorded.ids(names[1]) == []
+    assert recorded.names() == {names[0]} and len(recorded.ids()) == 2
     with open(log, "ab") as file:
         file.write(content[1][400:] + flip(content[2], 300) + content[3])
-    assert recorded.names() == {names[0], names[1], names[3]} and recorded.ids(names[2]) == []
+    assert recorded.names() == {names[0], names[1], names[3]} and len(recorded.ids()) == 6
 
 
 def test_a_line_by_a_second_writer_is_not_joined_to_ours():
@@ -302,76 +301,33 @@ def test_a_group_that_was_trained_again_counts_once_and_what_differs_is_named():
     assert len(trials(folder)) == 8 == sum(len(r.trials) for r in before.records)
 
 
-def test_a_head_that_names_other_trials_than_its_record_is_refused():
-    folder = filled()
-    made.edit(folder, lambda content: None, label="t5", head={"ids": ("0" * 64, "1" * 64)})
-    (problem,) = store.read_records(folder).problems
-    assert "its head names other trials than its record" in problem
-
-
-# --- older versions ---------------------------------------------------------------------------------------------------
+# --- version 0.2.0 ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def old(runs):
-    folder = shutil.copytree(OLD, runs / "packed")
-    (folder / "table.csv").unlink()
-    return folder
+    return shutil.copytree(OLD, runs / "old", ignore=shutil.ignore_patterns("table.csv"))
 
 
-def pack_of(folder):
-    (path,) = (folder / "records").glob("pack-*.jsonl")
-    return path
-
-
-def test_a_folder_of_an_older_version_gives_its_table_and_goes_on(old):
-    text = (OLD / "table.csv").read_text()
-    assert table(load(old), "csv").strip() == text.strip()
-    state = store.status(old)
-    assert state.problems == () and (state.counts["done"], state.counts["pending"]) == (6, 1)
-    left = [row.group for row in state.rows if not row.finished]
-    recorded = store.Recorded(old)
-    assert {row.group for row in state.rows} - recorded.names() == set(left)
-    files = {path: path.read_bytes() for path in (old / "records").iterdir()}
+def test_a_folder_of_0_2_gives_its_table_and_goes_on(old):
+    assert table(load(old), "csv").strip() == (OLD / "table.csv").read_text().strip()
+    state, files = store.status(old), {path: path.read_bytes() for path in old.rglob("*.jsonl")}
+    assert state.problems == () and (state.counts["done"], state.counts["pending"]) == (6, 3)
+    assert {line.reports for line in store.read_plan(old) if line.tuning} == {(30, 31, 32)}
     made.write_record(old, made.rope((9,)))
-    assert store.status(old).counts["done"] == 7 and recorded.ids(left[0]) == [made.rope((9,))["trials"][0]["id"]]
-    assert files.items() <= {path: path.read_bytes() for path in (old / "records").iterdir()}.items()
+    new = made.plan(made.rope((40,), label="t5", family="bucket"), "new") + made.plan(made.rope((41,), "sort"), "other")
+    assert len(made.write_plan(old, new)) == 2 and store.status(old).counts["done"] == 7
+    assert [line.id for line in store.read_plan(old)][-2:] == [line["id"] for line in new]
+    plan = old / "plan.jsonl"
+    assert plan.read_bytes().startswith(files.pop(plan)) and plan.read_text().count('"shared"') == 1
+    assert files == {path: path.read_bytes() for path in files}
 
 
-@pytest.mark.parametrize(
-    "damage, said",
-    [
-        (lambda b: flip(b, 700), "Line 1 of records/pack-"),
-        (lambda b: b[:-900], "Line 2 of records/pack-"),
-        (lambda b: b.splitlines(keepends=True)[1], "is not as it was written, so lines may be missing"),
-        (lambda b: b"", "is not as it was written, so lines may be missing"),
-        (lambda b: None, "its pack is missing, whose trials run again"),
-    ],
-)
-def test_damage_to_an_old_pack_is_named_and_its_other_lines_are_read(old, damage, said):
-    before, pack = trials(old), pack_of(old)
-    content = damage(pack.read_bytes())
-    pack.unlink() if content is None else pack.write_bytes(content)
-    stored = store.read_records(old)
-    (problem,) = stored.problems
-    assert said in problem and problem.endswith(".") and stored.unreadable == 1
-    assert trials(old).items() < before.items() and len(trials(old)) == (4 if content else 2)
-    assert store.status(old).problems == stored.problems and set(store.status(old).left) > before.keys() - trials(old)
-
-
-def test_a_damaged_line_of_an_old_pack_is_named_no_more_once_its_trials_are_recorded(old):
-    before, pack = trials(old), pack_of(old)
-    pack.write_bytes(flip(pack.read_bytes(), pack.read_bytes().index(b'"correct":1000') + 13))
-    assert len(trials(old)) == 4
-    for label in ("rope", "alibi"):
-        made.write_record(old, record(label))
-    assert trials(old) == before and store.status(old).problems == ()
-
-
-def test_a_record_of_a_newer_file_outranks_that_of_an_older_one_of_its_name(old):
-    changed = record("t5")
-    changed["trials"][0]["evaluations"]["32"]["correct"] -= 300
-    made.write_record(old, changed)
-    stored = store.read_records(old)
-    assert made.typed(changed).trials[0] == trials(old)[changed["trials"][0]["id"]]
-    assert "differ by up to 0.300" in stored.problems[0]
+@pytest.mark.parametrize("name", ["5" * 32 + ".json", f"pack-{'5' * 64}.jsonl"])
+def test_a_record_of_an_older_version_is_named_in_a_sentence_and_left_out(name):
+    folder = filled()
+    line = b'{"schema":1,"sha256":"%s","run":{},"label":"rope","trials":[]}\n' % (b"5" * 64)
+    (folder / "records" / name).write_bytes(line * (1 + name.startswith("pack")))
+    (problem,) = store.status(folder).problems
+    assert f"records/{name} " in problem and "0.2.0" in problem and len(trials(folder)) == 8
+    made.write_plan(folder, made.plan(made.rope((12,)), "more"))

@@ -94,8 +94,7 @@ def test_one_seed_goes_on_from_the_checkpoint_of_two_and_the_other_later(uninter
 def test_a_checkpoint_without_all_trials_is_not_used_and_stays_for_its_own(uninterrupted, tmp_path):
     resumed(tmp_path / "plan", seeds=(0, 1))
     (tmp_path / "x").mkdir()
-    for name in ("plan.jsonl", "runs.jsonl"):
-        shutil.copy(tmp_path / "plan" / name, tmp_path / "x")
+    shutil.copy(tmp_path / "plan" / "plan.jsonl", tmp_path / "x")
     stopped(tmp_path / "x", 6, seeds=(1,))
     again = resumed(tmp_path / "x")
     (why, begun) = notes(again)

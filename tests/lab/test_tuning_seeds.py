@@ -19,7 +19,7 @@ def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, e
     sweeping.plan_experiment(asked(seeds=(2, 3)), folder)
     before = (folder / "plan.jsonl").read_bytes()
     sweeping.plan_experiment(asked(seeds=(2, 3, 4, 5)), folder)
-    assert (folder / "plan.jsonl").read_bytes() == before, "a line once written never changes"
+    assert (folder / "plan.jsonl").read_bytes().startswith(before), "a line once written never changes"
     assert standing(folder).undecided == 4
     assert engine(folder) == 0 and reported(folder) == at(HIGH, 2, 3, 4, 5)
     assert finished(folder)
@@ -54,34 +54,13 @@ def test_a_rehearsal_counts_both_stages_where_the_plan_is_lost(folder):
     assert sweep(folder)[0] == 0 and sorted((folder / "records").iterdir()) == before and finished(folder)
 
 
-def test_a_plan_without_the_file_of_added_seeds_is_read_as_before(folder):
-    sweeping.plan_experiment(asked(seeds=(2, 3)), folder)
-    assert not (folder / "reports.jsonl").exists()
-    sweeping.plan_experiment(asked(seeds=(2, 3)), folder)
-    assert not (folder / "reports.jsonl").exists(), "the same command again adds nothing"
-    sweeping.plan_experiment(asked(seeds=(3, 4)), folder)
-    sweeping.plan_experiment(asked(seeds=(5,)), folder)
-    assert {line.reports for line in store.read_plan(folder)} == {(2, 3, 4, 5)}
-    (folder / "reports.jsonl").unlink()
-    assert {line.reports for line in store.read_plan(folder)} == {(2, 3)}
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("{", "line 1 .*reports.jsonl'.* JSON"),
-        ("[]", "line 1 .*reports.jsonl'.*object"),
-        ('{"trials":["x"],"reports":[7]}', "trial x.*plan.jsonl"),
-        ('{"trials":["x"],"reports":[-7]}', "-7 .*reports.0.*int"),
-        ('{"trials":[[1]],"reports":[7]}', ".1. .*trials.0.*str"),
-    ],
-)
-def test_damaged_seeds_are_named_by_their_line(folder, text, why):
-    sweeping.plan_experiment(asked(), folder)
-    (folder / "reports.jsonl").write_text(text + "\n")
-    with pytest.raises(ValueError, match=why) as refused:
-        store.read_plan(folder)
-    assert "\n" not in str(refused.value)
+def test_seeds_of_each_command_add_to_those_before(folder):
+    plan = folder / "plan.jsonl"
+    for seeds, reports in (((2, 3), (2, 3)), ((3, 4), (2, 3, 4)), ((5,), (2, 3, 4, 5)), ((2, 5), (2, 3, 4, 5))):
+        before = plan.read_bytes() if plan.exists() else b""
+        sweeping.plan_experiment(asked(seeds=seeds), folder)
+        assert {line.reports for line in store.read_plan(folder)} == {reports}
+        assert (plan.read_bytes() == before) is (seeds == (2, 5)), "nothing new adds nothing"
 
 
 @pytest.mark.parametrize(

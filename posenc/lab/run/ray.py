@@ -182,7 +182,7 @@ class Driver:
         from posenc.lab.run.worker import waiting
 
         with contextlib.ExitStack() as stack:
-            claim, finished = stack.enter_context(store.claim(self.folder, name)), self._recorded.ids(name)
+            claim, finished = stack.enter_context(store.claim(self.folder, name)), self._recorded.ids()
             if claim and (left := waiting(self.folder, lines, finished, self.orders["keep"]).get(name)):
                 label = f"{left[0].label} · {left[0].task}"
                 tally.ours(name)

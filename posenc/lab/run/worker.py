@@ -45,31 +45,20 @@ def work(
     """Train what is left of the plan, or of one command's share of it; returns the exit code: failed where any trial of
     that failed.
 
-    It starts by the names of records alone. Once nothing is left by these, it reads the records, and trains what
-    damaged ones lost. Raises `ValueError` at a run that another version planned.
+    Raises `ValueError` at a run that another version planned.
     """
     arranged, runs, code, missing = arrangement(lanes), _Runs(only.runs if only else {}), DONE, 0
-
-    def train(groups: Groups, recorded: store.Recorded) -> int:
-        return carry_out(folder, groups, runs, arranged, recorded, keep=keep, save_every=save_every, watch=watch)
-
     for lines, new, total in tuning.stages(folder, only):
         store.ready(folder)
         recorded = store.Recorded(folder)
-        done = named(lines, recorded)
-        groups = waiting(folder, new, done, keep)
+        groups = waiting(folder, new, recorded.ids(), keep)
         needed = None if only is None else len(programs(groups, runs))
         watch.begin(total, len(lines) - sum(map(len, groups.values())), needed)
-        code = max(code, train(begin_anywhere(groups) if only is None else groups, recorded))
+        groups = begin_anywhere(groups) if only is None else groups
+        how = {"keep": keep, "save_every": save_every, "watch": watch}
+        code = max(code, carry_out(folder, groups, runs, arranged, recorded, **how))
         if code not in (DONE, FAILED):
             return code
-        lost = done - store.survey(folder).outcomes.keys()
-        if again := waiting(folder, [line for line in lines if line.id in lost], (), False):
-            records = f"Records of {plural(len(again), 'group')}"
-            watch.note(f"{records} are damaged, as `posenc status` says; running again.")
-            code = max(code, train(again, store.Recorded(folder)))
-            if code not in (DONE, FAILED):
-                return code
         missing = total - len(lines)
     if only is None:
         return outcome(folder)
@@ -89,16 +78,6 @@ def waiting(folder: Path, lines: Iterable[PlannedTrial], finished: Collection[st
         if line.id not in finished or (kept is not None and line.id not in kept):
             groups.setdefault(line.group, []).append(line)
     return groups
-
-
-def named(lines: Iterable[PlannedTrial], recorded: store.Recorded) -> set[str]:
-    """The trials that have a result by the names of records: a record of a group's name holds all of its trials, and
-    only of other records the content is read. What a damaged file loses is not noticed here, but by `store.survey`."""
-    groups: Groups = {}
-    for line in lines:
-        groups.setdefault(line.group, []).append(line)
-    done = groups.keys() & recorded.names()
-    return {line.id for group in done for line in groups[group]} | recorded.beside(groups)
 
 
 def programs(groups: Mapping[str, Sequence[PlannedTrial]], runs: _Runs) -> set[tuple[Any, ...]]:
@@ -247,10 +226,7 @@ class Worker:
         with store.claim(self.folder, group) as claim:
             if claim is None:
                 return False
-            # another worker may have recorded the group, or what is left of it, since this one read all records
-            names = {group, store.digest([line.id for line in lines])}
-            recorded = {id for name in names for id in self.tally.recorded.ids(name)}
-            lines = waiting(self.folder, lines, recorded, self.keep).get(group, [])
+            lines = waiting(self.folder, lines, self.tally.recorded.ids(), self.keep).get(group, [])
             if not lines:
                 self._finished(label, "done by another worker", began)
                 return True

@@ -1,7 +1,7 @@
 """The run folder: what was planned, what is finished, who works, what went wrong. No jax, no database, no counters.
 
-    runs/<name>/{sweep.toml, plan.jsonl, runs.jsonl, reports.jsonl,
-                 records/<worker>.jsonl, events/<worker>.jsonl, claims/, ckpt/, params/, errors/}
+    runs/<name>/{sweep.toml, plan.jsonl, records/<worker>.jsonl, events/<worker>.jsonl,
+                 claims/, ckpt/, params/, errors/}
 
 No path in it is absolute, so it may be moved or copied. The outcome of a trial is never stored twice: `status` reads
 it off the records, the claims and the errors. How far groups in training are stands in checkpoints and in the ends of
@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 from posenc.lab.store import disk
 from posenc.lab.store.claims import Held, claim, clock, held
 from posenc.lab.store.disk import DiskError, check_name, create, find, ready, root
+from posenc.lab.store.logs import Recorded, read_records, survey, write_record
 from posenc.lab.store.plans import PLANNING, by_run, read_plan, reported, run_key, write_plan
-from posenc.lab.store.reading import Recorded, read_records, survey, write_record
 from posenc.lab.store.records import SCHEMA, Stored, canonical, checksum, digest, plain, write_bundle
 from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial
 from posenc.language.echo import plural

@@ -1,116 +1,248 @@
-"""Logs: append-only files of lines, each sealed, each file with one writer for all time.
+"""The records of a run folder: append-only logs of sealed lines, one for each group, each file with one writer.
 
     records/<host>-<pid>-<token>.jsonl
-    {"schema":2,"sha256":"…","name":"…","ids":[…],"outcomes":[…],"compiled":0.0,"run":{…},…,"trials":[…],…}
+    {"schema":3,"sha256":"…","name":"…","run":{…},…,"trials":[…],…}
 
-The SHA-256 is that of the bytes which follow it, up to the end of the line. What `status` and workers look for stands
-in front of the record, whose first key is "run", so that they decode the head alone. Lines of schema 1, which are read
-as they were, hold the record under a key of its own. A process makes a file of its own when it writes its first
-record, so that a line which a kill cut short is the last of its file and is never joined to another.
+The SHA-256 is that of the bytes which follow it, up to the end of the line. The name tells which group a damaged line
+was of. Lines of schemas 1 and 2, as version 0.2.0 wrote them, have more in front of the record; they are read.
+
+A trial is done iff a readable record holds it. Every line that cannot be used is named, and reading goes on without
+it: it costs one group, which the next run of the same command computes again. Once that is recorded, the damaged line
+is named no more. A process makes a file of its own when it writes its first record, so that a line which a kill cut
+short is the last of its file and is never joined to another.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
+import itertools
+import json
 import os
 import re
 import secrets
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from posenc.lab.store import disk
+from posenc.lab.store.records import Stored, content_of, differing, digest, parsed, reason, record_of
+from posenc.lab.store.schema import OLDER, GroupRecord
 
-SCHEMA = 2
+SCHEMA = 3
 """Of a line."""
 SUFFIX = ".jsonl"
 LARGEST = 2**28
 """Bytes after which a writer begins another file."""
+UNUSABLE = (ValueError, TypeError, RecursionError, OSError)
+"""What reading a damaged file raises."""
+SHOWN = 6
+"""Stretches of damaged lines that a message names."""
 CUT = "it has no end, so it is being written, or was cut short by a kill"
 DAMAGED = "its checksum does not match its content, so it was damaged or edited"
-_START = re.compile(rb'\{"schema":[12],"sha256":"([0-9a-f]{64})",')
+HEAD = ("name", "ids", "outcomes", "compiled")
+"""The keys before a record, of which lines of schema 3 have the first alone."""
+_START = re.compile(rb'\{"schema":[123],"sha256":"([0-9a-f]{64})",')
 """Of a line; what follows is sealed by the checksum."""
-_RECORD = re.compile(rb',(?:"record":|(?="run":))')
-"""Between the head and the record."""
 _NAME = re.compile(rb'"name":"([0-9a-f]{32})",')
 _FLAGS = os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-class LineHead(msgspec.Struct, frozen=True):
-    """What is known of a record without its content."""
+class TrialBrief(msgspec.Struct, frozen=True):
+    """What is looked for in a trial."""
 
-    name: str
-    """The digest of its trials, which is the name of their group where all were finished together."""
-    ids: tuple[str, ...]
-    outcomes: tuple[Literal["done", "diverged"], ...]
-    """Of each trial."""
-    compiled: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    """Seconds that compiling took; 0 for a record that does not say."""
-
-    def __post_init__(self):
-        if len(self.ids) != len(self.outcomes):
-            raise ValueError("it has not one outcome for each trial")
+    id: str
+    outcome: Literal["done", "diverged"]
 
 
-class Line(NamedTuple):
-    """A line of a log that is as it was written."""
+class CompileBrief(msgspec.Struct, frozen=True):
+    """What a record says of compiling."""
 
+    seconds: float | None = None
+
+
+class Provenance(msgspec.Struct, frozen=True):
+    """What is looked for in the provenance of a record."""
+
+    compiled: CompileBrief | None = None
+
+
+class Brief(msgspec.Struct, frozen=True):
+    """What `status` and workers look for in a record, who decode nothing else of it."""
+
+    trials: tuple[TrialBrief, ...]
+    provenance: Provenance
+
+
+class Entry(NamedTuple):
+    """A line of a log that can be used."""
+
+    path: Path
     number: int
     """From 1."""
-    head: LineHead
-    content: bytes
-    """The record as JSON."""
+    start: int
+    """Where it begins, in bytes."""
     sum: bytes
-    """The checksum of both."""
+    name: str
+    """The digest of its trials, which is the name of their group where all were finished together."""
+    trials: tuple[TrialBrief, ...]
+    compiled: float
+    """Seconds that compiling took; 0 for a record that does not say."""
+    record: GroupRecord | None
+    """Its content, where that was read."""
+
+    @property
+    def where(self) -> str:
+        """Its place, as messages call it."""
+        return f"line {self.number} of records/{self.path.name}"
+
+    def content(self) -> GroupRecord:
+        """Its content, read again where it was not kept."""
+        if self.record is not None:
+            return self.record
+        with disk.opened(self.path) as file:
+            file.seek(self.start)
+            return _record(unseal(file.readline())[0])
 
 
 class Damage(NamedTuple):
-    """A line of a log that cannot be used."""
+    """A line of a log that cannot be used, or a file of which no line can."""
 
+    path: Path
     number: int
+    """From 1; 0 for a whole file."""
     why: str
     """The end of a sentence."""
-    name: str
-    """That of its record, where that can still be read, or empty."""
+    name: str = ""
+    """That of its record, where that can still be read."""
     cut: bool = False
     """Whether it is the last line and has no end."""
 
 
-def seal(head: LineHead, content: bytes) -> bytes:
-    """A line of a log, without its end."""
-    sealed = msgspec.json.encode(head)[1:-1] + b"," + content.removeprefix(b"{")
-    return b'{"schema":%d,"sha256":"%s",%s' % (SCHEMA, hashlib.sha256(sealed).hexdigest().encode(), sealed)
+class Survey(NamedTuple):
+    """What the records hold, without the losses and counts."""
+
+    outcomes: dict[str, str]
+    """Trial to "done" or "diverged"."""
+    problems: tuple[str, ...]
+    compiling: float
+    """Seconds that compiling took."""
 
 
-def unseal(line: bytes, number: int = 1) -> Line:
-    """What a line of a log says. Raises `ValueError`."""
+def write_record(folder: Path, record: GroupRecord) -> Path:
+    """Store the trials that one program run finished: a line of this process's own log, which is returned."""
+    return _WRITER.append(disk.inside(folder, "records"), sealed(record))
+
+
+def sealed(record: GroupRecord) -> bytes:
+    """The line of a record, without its end. Raises `ValueError` for what could not be read back."""
+    content = json.dumps(content_of(record), separators=(",", ":"), allow_nan=False).encode()
+    return seal(digest(record.ids), content)
+
+
+def seal(name: str, content: bytes) -> bytes:
+    """A line that holds this JSON."""
+    body = b'"name":"%s",%s' % (name.encode(), content.removeprefix(b"{"))
+    return b'{"schema":%d,"sha256":"%s",%s' % (SCHEMA, hashlib.sha256(body).hexdigest().encode(), body)
+
+
+def unseal(line: bytes) -> tuple[bytes, bytes]:
+    """The JSON of a line, and its checksum. Raises `ValueError`."""
     line = line.removesuffix(b"\n")
     start = _START.match(line)
+    if not start and (newer := _version(line)) > SCHEMA:
+        raise ValueError(f"it has schema {newer}, this posenc reads up to {SCHEMA}; install the newer one")
     if not start:
-        raise ValueError(_why_no_line(line))
+        raise ValueError("it is empty, cut short or not a line of a log")
+    if line.startswith(b'"run":', start.end()):
+        raise ValueError(f"it is of a file of one record, or of a pack, {OLDER}")
     if hashlib.sha256(memoryview(line)[start.end() :]).hexdigest().encode() != start[1]:
         raise ValueError(DAMAGED)
-    record = _RECORD.search(line, start.end())
-    if not record:
-        raise ValueError("it holds no 'run', with which a record begins")
-    try:
-        head = _HEADS.decode(b"{" + line[start.end() : record.start()] + b"}")
-    except ValueError as error:
-        raise ValueError(f"its head cannot be: {error}") from None
-    content = b"{" + line[record.end() :] if record[0] == b"," else line[record.end() : -1]
-    return Line(number, head, content, start[1])
+    content = b"{" + line[start.end() :]
+    if line.startswith(b'{"schema":1,'):  # the record has a key of its own there
+        content = content.partition(b',"record":')[2][:-1]
+    return content, start[1]
 
 
-_HEADS = msgspec.json.Decoder(LineHead)
+def survey(folder: Path) -> Survey:
+    """The outcome of every recorded trial, and a sentence for each file or line that is wrong."""
+    entries, problems, _ = _entries(folder, contents=False)
+    outcomes: dict[str, str] = {}
+    compiling = 0.0
+    for entry, kept in _once(entries, problems):
+        compiling += entry.compiled
+        outcomes |= {entry.trials[n].id: entry.trials[n].outcome for n in kept}
+    return Survey(outcomes, tuple(problems), compiling)
 
 
-def read_log(path: Path, start: int = 0, number: int = 1) -> Iterator[tuple[Line | Damage, int]]:
-    """The lines of a log from a place on, each with the place where it ends.
+def read_records(folder: Path) -> Stored:
+    """All records of a run folder, by name; of a trial that two of them hold the first is taken."""
+    entries, problems, lost = _entries(folder, contents=True)
+    records = []
+    for entry, kept in _once(entries, problems):
+        record = entry.content()
+        partial = len(kept) < len(record.trials)
+        records.append(dataclasses.replace(record, trials=tuple(record.trials[n] for n in kept)) if partial else record)
+    return Stored(tuple(records), tuple(problems), lost)
+
+
+def check_version(folder: Path) -> None:
+    """Refuse a folder with records of a newer posenc, before anything is computed that could not be stored there."""
+    for path in disk.part(folder, "records"):
+        if path.is_file():
+            with disk.opened(path) as file:  # a log is of one version, as it has one writer
+                newer = _version(file.readline())
+            if newer > SCHEMA:
+                raise ValueError(
+                    f"records/{path.name} has schema {newer}, this posenc writes {SCHEMA}; install the newer one."
+                )
+
+
+class Recorded:
+    """What a run folder holds, without the content of records. Each log is read on from where it ended before."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._names: set[str] = set()
+        self._ids: set[str] = set()
+        self._ends: dict[str, tuple[int, int]] = {}
+        """File to the bytes and the lines that were read."""
+
+    def names(self) -> set[str]:
+        """The names of the records: that of a group, where all its trials were finished together."""
+        self._read_on()
+        return self._names
+
+    def ids(self) -> set[str]:
+        """The trials that have a record."""
+        self._read_on()
+        return self._ids
+
+    def _read_on(self) -> None:
+        place = disk.inside(self._folder, "records")
+        for name in os.listdir(place) if place.is_dir() else ():
+            start, number = self._ends.get(name, (0, 0))
+            with contextlib.suppress(*UNUSABLE):  # `survey` names it
+                if name.endswith(SUFFIX) and not name.startswith(".") and os.stat(place / name).st_size > start:
+                    self._read_log(place / name, start, number)
+
+    def _read_log(self, path: Path, start: int, number: int) -> None:
+        for line, end in read_log(path, False, start, number + 1):
+            if isinstance(line, Entry):
+                self._names.add(line.name)
+                self._ids.update(trial.id for trial in line.trials)
+            elif line.cut:
+                return  # its end may come
+            self._ends[path.name] = end, line.number
+
+
+def read_log(path: Path, contents: bool, start: int = 0, number: int = 1) -> Iterator[tuple[Entry | Damage, int]]:
+    """The lines of a log from a place on, each with the place where it ends; with their `contents`, or in brief.
 
     Raises `FileNotFoundError`, `DiskError`, and `ValueError` for what is not a plain file.
     """
@@ -119,30 +251,106 @@ def read_log(path: Path, start: int = 0, number: int = 1) -> Iterator[tuple[Line
     with disk.opened(path) as file:
         file.seek(start)
         for number, line in enumerate(file, number):  # noqa: B020
-            start += len(line)
             try:
-                yield unseal(line, number), start
-            except ValueError as error:
+                yield _entry(path, number, start, line, contents), start + len(line)
+            except UNUSABLE as error:
                 name, cut = _NAME.search(line, 0, 256), not line.endswith(b"\n")
-                why = CUT if cut else str(error)
-                yield Damage(number, why, name[1].decode() if name else "", cut), start
+                why = CUT if cut else reason(error)
+                yield Damage(path, number, why, name[1].decode() if name else "", cut), start + len(line)
+            start += len(line)
 
 
-def version(line: bytes) -> int | None:
-    """The version of posenc's format that a line says, if it says one."""
-    with contextlib.suppress(msgspec.DecodeError, RecursionError):
-        return msgspec.json.decode(line, type=_Version).schema
-    return None
+def _entry(path: Path, number: int, start: int, line: bytes, contents: bool) -> Entry:
+    content, sum = unseal(line)
+    record = _record(content) if contents else None
+    try:
+        brief = _BRIEFS.decode(content)
+    except ValueError:
+        _record(content)  # which says better what is wrong
+        raise
+    name, compiled = digest([trial.id for trial in brief.trials]), brief.provenance.compiled
+    return Entry(path, number, start, sum, name, brief.trials, (compiled and compiled.seconds) or 0.0, record)
+
+
+def _record(content: bytes) -> GroupRecord:
+    """The record that the JSON of a line holds. Raises `UNUSABLE`."""
+    body = parsed(content)
+    return record_of({key: value for key, value in body.items() if key not in HEAD})
+
+
+def _entries(folder: Path, contents: bool) -> tuple[list[Entry], list[str], int]:
+    """Every readable record by name, of one name the newest first; sentences for what is wrong; how many are lost."""
+    entries: list[Entry] = []
+    damaged: list[Damage] = []
+    for path in disk.part(folder, "records"):
+        try:
+            for item, _ in read_log(path, contents):
+                entries.append(item) if isinstance(item, Entry) else damaged.append(item)
+        except UNUSABLE as error:
+            damaged.append(Damage(path, 0, reason(error)))
+    recorded = {entry.name for entry in entries}
+    lost = [damage for damage in damaged if damage.name not in recorded]
+    return sorted(entries, key=lambda entry: (entry.name, entry.path.name, -entry.number)), _sentences(lost), len(lost)
+
+
+def _once(entries: Sequence[Entry], problems: list[str]) -> Iterator[tuple[Entry, list[int]]]:
+    """Each record with the numbers of those of its trials that no earlier one holds. What two hold is named, unless
+    they are of one name and agree, as where a group was trained again."""
+    first: dict[str, Entry] = {}
+    newest: Entry | None = None
+    for entry in entries:
+        if newest is not None and newest.name == entry.name and _agree(newest, entry):
+            continue
+        kept, newest = [], entry
+        for n, trial in enumerate(entry.trials):
+            if before := first.get(trial.id):
+                pair = (before.where, before.content()), (entry.where, entry.content())
+                problems.append(differing(trial.id, *pair))
+                continue
+            first[trial.id] = entry
+            kept.append(n)
+        if kept:
+            yield entry, kept
+
+
+def _agree(newest: Entry, other: Entry) -> bool:
+    return newest.sum == other.sum or newest.content().trials == other.content().trials
+
+
+def _sentences(lost: Iterable[Damage]) -> list[str]:
+    """A sentence for each file and reason."""
+    numbers: dict[tuple[Path, str], list[int]] = {}
+    for damage in lost:
+        numbers.setdefault((damage.path, damage.why), []).append(damage.number)
+    return [
+        f"{_lines(of)}records/{path.name} {'is' if len(of) == 1 else 'are'} left out: {why}."
+        for (path, why), of in numbers.items()
+    ]
+
+
+def _lines(numbers: list[int]) -> str:
+    """ "Line 3 of ", "Lines 1–4 and 7 of "; of many stretches the first few; nothing for a whole file."""
+    if numbers == [0]:
+        return ""
+    apart = itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    stretches = [[n for _, n in of] for _, of in apart]
+    shown = [f"{s[0]}–{s[-1]}" if len(s) > 1 else str(s[0]) for s in stretches[:SHOWN]]
+    if len(stretches) > SHOWN:
+        shown.append(f"{sum(map(len, stretches[SHOWN:]))} more")
+    *most, last = shown
+    text = f"{', '.join(most)} and {last}" if most else last
+    return f"{'Line' if len(numbers) == 1 else 'Lines'} {text} of "
 
 
 class _Version(msgspec.Struct):
     schema: int
 
 
-def _why_no_line(line: bytes) -> str:
-    if (newer := version(line) or 0) > SCHEMA:
-        return f"it has schema {newer}, this posenc reads up to {SCHEMA}; install the newer one"
-    return "it is empty, cut short or not a line of a log"
+def _version(line: bytes) -> int:
+    """The version of posenc's format that a line says; 0 where it says none."""
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+        return msgspec.json.decode(line, type=_Version).schema
+    return 0
 
 
 class Writer:
@@ -186,3 +394,7 @@ def _append(path: Path, line: bytes, create: bool) -> None:
 def _file_name() -> str:
     host = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[:32].lstrip("._-") or "host"
     return f"{host}-{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
+
+
+_BRIEFS = msgspec.json.Decoder(Brief)
+_WRITER = Writer()

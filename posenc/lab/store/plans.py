@@ -1,11 +1,11 @@
-"""The plan of a run folder: which trials it is to hold, in which groups.
+"""The plan of a run folder: which trials it is to hold, in which groups. `plan.jsonl` has lines of three kinds:
 
-    plan.jsonl     for each trial its id, its group, its knobs, and the SHA-256 of what it shares with others
-    runs.jsonl     what trials share, once for each SHA-256: the run, steps, sizes, …
-    reports.jsonl  seeds that later commands add to those reported, with the tuning trials that choose their rate
+    {"sha256", "shared"}             what trials share, once for each SHA-256: the run, steps, sizes, …
+    {"id", "group", "knobs", "run"}  a trial, which names what it shares by that SHA-256
+    {"trials", "reports"}            seeds that a later command reports, and the tuning trials that choose their rate
 
-A line once written never changes. The runs are written before the plan that names them, and read after it, so that a
-reader finds every one. Added seeds are written after the plan and read before it, so that a reader finds their trials.
+A line once written never changes. Version 0.2.0 kept the first kind in `runs.jsonl` and the last in `reports.jsonl`,
+which are read before `plan.jsonl`; new lines go to `plan.jsonl` alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import msgspec
 
 from posenc.lab.store import disk
 from posenc.lab.store.claims import claim
-from posenc.lab.store.reading import check_version
+from posenc.lab.store.logs import check_version
 from posenc.lab.store.records import canonical, checksum
 from posenc.lab.store.schema import (
     OLDER,
@@ -32,27 +32,26 @@ from posenc.lab.store.schema import (
     PlannedTrial,
     TrialLine,
     planned,
-    read,
     read_line,
     written,
 )
 
-PLAN, RUNS, REPORTS, PLANNING = "plan.jsonl", "runs.jsonl", "reports.jsonl", "planning"
+PLAN, OF_0_2, PLANNING = "plan.jsonl", ("runs.jsonl", "reports.jsonl"), "planning"
 OWN = ("id", "group", "knobs")
-"""What a trial shares with no other; all else of a planned trial stands in runs.jsonl."""
+"""What a trial shares with no other."""
 RESTORE = "restore the file, or plan again"
 
 
 def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = "") -> list[PlannedTrial]:
-    """Append the trials that are not planned yet, and return them. A line once written never changes; the seeds that
-    a tuning trial reports beyond those of its line are appended to reports.jsonl.
+    """Append the trials that are not planned yet, and return them; and the seeds that a tuning trial reports beyond
+    those that it is planned with.
 
     The text of the experiment that adds them is kept too: the first as sweep.toml, then sweep-2.toml, sweep-3.toml, …
     """
     lines = [_checked(line, f"line {number} of the new plan") for number, line in enumerate(lines, 1)]
     check_version(folder)
     with _planning(folder):
-        old = read_plan(folder) if disk.inside(folder, PLAN).exists() else []
+        runs, old = _read(folder)
         by_id, groups = {line.id: line for line in old}, {line.group for line in old}
         added, seeds = [], dict[tuple[int, ...], list[str]]()
         for line in lines:
@@ -69,32 +68,26 @@ def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = ""
         _check_rates(old, lines, {line.knobs.lr for line in added})
         if added or seeds or not old:
             _keep_experiment(folder, experiment.encode())
-            _append(folder, added)
-            _append_seeds(folder, seeds)
+            _append(disk.inside(folder, PLAN), _new_lines(added, seeds, set(runs)))
     return added
 
 
-def _append(folder: Path, added: Sequence[PlannedTrial]) -> None:
-    plan, runs, lines = disk.inside(folder, PLAN), disk.inside(folder, RUNS), []
-    runs_of, fresh = _runs(runs), {}
+def _new_lines(
+    added: Sequence[PlannedTrial], seeds: Mapping[tuple[int, ...], Sequence[str]], known: set[str]
+) -> Iterator[str]:
+    """The lines of new trials, what they share before them, and of new seeds. `known` are the runs that are there."""
     for line in added:
         content = written(line)
         shared = canonical({key: value for key, value in content.items() if key not in OWN})
-        if (sum := checksum(shared)) not in runs_of:
-            fresh[sum] = f'{{"sha256":"{sum}","shared":{shared}}}'
-        lines.append(canonical({key: content[key] for key in OWN} | {"run": sum}))
-    if fresh:
-        _extend(runs, fresh.values())
-    _extend(plan, lines)
+        if (sum := checksum(shared)) not in known:
+            known.add(sum)
+            yield f'{{"sha256":"{sum}","shared":{shared}}}'
+        yield canonical({key: content[key] for key in OWN} | {"run": sum})
+    for reports, trials in seeds.items():
+        yield canonical(written(AddedSeeds(tuple(trials), reports)))
 
 
-def _append_seeds(folder: Path, seeds: Mapping[tuple[int, ...], Sequence[str]]) -> None:
-    lines = [canonical(written(AddedSeeds(tuple(trials), reports))) for reports, trials in seeds.items()]
-    if lines:
-        _extend(disk.inside(folder, REPORTS), lines)
-
-
-def _extend(path: Path, lines: Iterable[str]) -> None:
+def _append(path: Path, lines: Iterable[str]) -> None:
     before = disk.content(path) if path.exists() else b""
     parting = b"\n" * (bool(before) and not before.endswith(b"\n"))
     disk.write(path, before + parting + "".join(f"{line}\n" for line in lines).encode())
@@ -109,19 +102,33 @@ def _keep_experiment(folder: Path, text: bytes) -> None:
 
 def read_plan(folder: Path) -> list[PlannedTrial]:
     """The planned trials, in the order in which they were planned."""
-    path = disk.inside(folder, PLAN)
-    if not path.exists():
-        raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is not a run folder; `posenc sweep` makes one.")
-    seeds, content = _added_seeds(disk.inside(folder, REPORTS)), list(_contents(path))
-    place = disk.inside(folder, RUNS)
-    runs = _runs(place)
-    lines = [_line(line, where, runs, place) for line, where in content]
-    first: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
-        if (before := first.setdefault(line.id, number)) != number:
-            again = f"Line {number} of {str(path)!r} plans the trial {line.id[:12]} again"
-            raise ValueError(f"{again}, as line {before} does; remove one of them.")
-    return _with_added(lines, seeds)
+    if not disk.inside(folder, PLAN).exists():
+        raise ValueError(f"{str(folder)!r} holds no {PLAN}, so it is not a run folder; `posenc sweep` makes one.")
+    return _read(folder)[1]
+
+
+def _read(folder: Path) -> tuple[dict[str, PlannedTrial], list[PlannedTrial]]:
+    """What trials share, by its SHA-256, and the planned trials; of a folder without a plan nothing."""
+    runs, lines = dict[str, PlannedTrial](), dict[str, tuple[PlannedTrial, str]]()
+    seeds: list[tuple[AddedSeeds, str]] = []
+    for content, where in _contents(folder):
+        if "shared" in content:
+            runs[content.get("sha256")] = _shared(content, where)
+        elif "trials" in content:
+            seeds.append((read_line(AddedSeeds, content, where, RESTORE), where))
+        else:
+            line = _line(content, where, runs)
+            if line.id in lines:
+                again = f"{where.capitalize()} plans the trial {line.id[:12]} again"
+                raise ValueError(f"{again}, as {lines[line.id][1]} does; remove one of them.")
+            lines[line.id] = line, where
+    for added, where in seeds:
+        for id in added.trials:
+            line, place = lines.get(id, (None, ""))
+            if line is None or line.reports is None:
+                raise ValueError(f"{where} names the trial {id[:12]}, which is not planned for tuning; {RESTORE}.")
+            lines[id] = replace(line, reports=tuple(dict.fromkeys((*line.reports, *added.reports)))), place
+    return runs, [line for line, _ in lines.values()]
 
 
 def run_key(text: str, steps: int, knobs: KnobRecord) -> tuple:
@@ -149,61 +156,35 @@ def _tuning_seeds(of_run: Iterable[PlannedTrial]) -> set[int]:
     return {line.knobs.seed for line in of_run if line.tuning}
 
 
-def _added_seeds(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
-    """Tuning trial to the seeds that later commands added to those it reports, and the last line that says so."""
-    seeds_of: dict[str, tuple[tuple[int, ...], str]] = {}
-    for content, where in _contents(path):
-        try:
-            added = read(AddedSeeds, content)
-        except ValueError as error:
-            raise ValueError(f"{where} cannot be used: {error}; {RESTORE}.") from None
-        for id in added.trials:
-            seeds_of[id] = (*seeds_of.get(id, ((), ""))[0], *added.reports), where
-    return seeds_of
+def _shared(content: dict[str, Any], where: str) -> PlannedTrial:
+    """What trials share, as a planned trial with knobs that stand for any."""
+    shared = content["shared"]
+    if not isinstance(shared, dict) or content.get("sha256") != checksum(canonical(shared)):
+        raise ValueError(f"{where} does not match its checksum, so it was damaged or edited; {RESTORE}.")
+    any_one = {"id": "any", "group": "any", "knobs": {"seed": 0, "lr": 0.0}}
+    return planned(PlannedTrial, shared | any_one, where, RESTORE)
 
 
-def _with_added(lines: Sequence[PlannedTrial], seeds: Mapping[str, tuple[tuple[int, ...], str]]) -> list[PlannedTrial]:
-    """Planned trials with the seeds that were added to those they report."""
-    tuning = {line.id for line in lines if line.tuning}
-    for id, (_, where) in seeds.items():
-        if id not in tuning:
-            raise ValueError(f"{where} names the trial {id[:12]}, which {PLAN} does not plan for tuning; {RESTORE}.")
-    return [
-        replace(line, reports=tuple(dict.fromkeys((*line.reports, *seeds[line.id][0])))) if line.id in seeds else line
-        for line in lines
-    ]
+def _contents(folder: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    """What each line of a plan says, and where it stands."""
+    for path in (disk.inside(folder, name) for name in (*OF_0_2, PLAN)):
+        texts = disk.content(path).decode("utf-8", errors="replace").splitlines() if path.exists() else []
+        for number, text in enumerate(texts, 1):
+            where, content = f"line {number} of {str(path)!r}", None
+            with contextlib.suppress(ValueError, RecursionError):
+                content = msgspec.json.decode(text)
+            if not isinstance(content, dict):
+                raise ValueError(f"{where} is not a JSON object; restore the file, or plan again in a new folder.")
+            yield content, where
 
 
-def _runs(path: Path) -> dict[str, PlannedTrial]:
-    """What trials share, by its SHA-256, as planned trials with knobs that stand for any."""
-    shared_runs = {}
-    for content, where in _contents(path):
-        shared = content.get("shared") if isinstance(content, dict) else None
-        if not isinstance(shared, dict) or content.get("sha256") != checksum(canonical(shared)):
-            raise ValueError(f"{where} does not match its checksum, so it was damaged or edited; {RESTORE}.")
-        any_one = {"id": "any", "group": "any", "knobs": {"seed": 0, "lr": 0.0}}
-        shared_runs[content["sha256"]] = planned(PlannedTrial, shared | any_one, where, RESTORE)
-    return shared_runs
-
-
-def _contents(path: Path) -> Iterator[tuple[Any, str]]:
-    """What each line of a file says, and where it stands; nothing where there is no file."""
-    texts, of = disk.content(path).decode("utf-8", errors="replace").splitlines() if path.exists() else [], str(path)
-    for number, text in enumerate(texts, 1):
-        where = f"line {number} of {of!r}"
-        try:
-            yield msgspec.json.decode(text), where
-        except (ValueError, RecursionError):
-            raise ValueError(f"{where} is not JSON; restore the file, or plan again in a new folder.") from None
-
-
-def _line(content: Any, where: str, runs: Mapping[str, PlannedTrial], place: Path) -> PlannedTrial:
-    """A planned trial of plan.jsonl, with what it shares."""
-    if isinstance(content, dict) and isinstance(content.get("run"), dict):
+def _line(content: dict[str, Any], where: str, runs: Mapping[str, PlannedTrial]) -> PlannedTrial:
+    """A planned trial, with what it shares."""
+    if isinstance(content.get("run"), dict):
         raise ValueError(f"{where} holds its run itself, {OLDER}.")
     line = read_line(TrialLine, content, where, RESTORE)
     if (shared := runs.get(line.run)) is None:
-        raise ValueError(f"{where} names a run that {str(place)!r} lacks; restore that file, or plan again.")
+        raise ValueError(f"{where} names a run that no line before it has; {RESTORE}.")
     if twice := sorted(line.other.keys() & vars(shared).keys()):
         raise ValueError(f"{where} has {twice[0]!r} beside the run that it names; {RESTORE}.")
     own = {"id": line.id, "group": line.group, "knobs": line.knobs, "other": shared.other | line.other}

@@ -1,7 +1,6 @@
-"""One file per finished group of trials: atomic, self-checksummed, versioned. A trial is done iff a record holds it.
+"""Records as JSON, and bundles: files of records to commit, each record with a checksum of its own.
 
-A reader names every file that it cannot use and goes on without it, so that one damaged file costs one group, which
-the next run of the same command computes again.
+A reader names every record that it cannot use and goes on without it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 import msgspec
 
 from posenc.lab.metrics import share
-from posenc.lab.store import disk, logs
+from posenc.lab.store import disk
 from posenc.lab.store.schema import GroupRecord, UnfinishedTrial, check_record, planned, read, written
 from posenc.language.echo import echoed
 
@@ -87,13 +86,6 @@ def content_of(record: GroupRecord) -> dict[str, Any]:
     if not record.trials:
         raise ValueError("A record holds at least one trial, and this one has none.")
     return body
-
-
-def check_older(path: Path, content: bytes) -> None:
-    """Refuse a record of a newer posenc."""
-    newest = logs.SCHEMA if path.suffix == logs.SUFFIX else SCHEMA
-    if not content.startswith(b'{"schema":%d,' % newest) and (newer := logs.version(content) or 0) > newest:
-        raise ValueError(f"records/{path.name} has schema {newer}, this posenc writes {newest}; install the newer one.")
 
 
 def read_bundle(path: Path) -> Bundle:
@@ -176,15 +168,12 @@ def _sealed(record: GroupRecord) -> dict[str, Any]:
     return {"schema": SCHEMA, "sha256": _sum(body | {"schema": SCHEMA}), **body}
 
 
-def unsealed(content: Any, trusted: bool = False) -> GroupRecord:
-    """The record that JSON holds, if its seal and its numbers are right. Raises `ValueError` or `TypeError`.
-
-    The seal of `trusted` content is not looked at, since a checksum of its bytes was right.
-    """
+def unsealed(content: Any) -> GroupRecord:
+    """The record that JSON holds, if its seal and its numbers are right. Raises `ValueError` or `TypeError`."""
     if not isinstance(content, dict):
         raise ValueError("it is JSON, but not a record")
     _version(content)
-    if not trusted and content.get("sha256") not in _sums({k: v for k, v in content.items() if k != "sha256"}):
+    if content.get("sha256") not in _sums({k: v for k, v in content.items() if k != "sha256"}):
         raise ValueError("its checksum does not match its content, so it was damaged or edited")
     return record_of({k: v for k, v in content.items() if k not in ("schema", "sha256")})
 

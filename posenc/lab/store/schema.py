@@ -25,7 +25,7 @@ from posenc.lab.store.disk import check_name
 from posenc.language.echo import echoed
 
 T = TypeVar("T", bound="Part")
-P = TypeVar("P", bound="PlannedTrial | TrialLine")
+P = TypeVar("P", bound="PlannedTrial | TrialLine | AddedSeeds")
 MOST, STEPS = 2**63 - 1, 2**31 - 1
 """The largest numbers that a file may hold, and the most steps or the largest size."""
 Number = Annotated[int, Meta(ge=0, le=MOST)] | Annotated[float, Meta(ge=0, le=sys.float_info.max)]
@@ -132,7 +132,7 @@ class TaskRecord(Part):
 
 @dataclass(frozen=True)
 class GroupRecord(Part):
-    """The trials that one program finished together: a file in `records/`."""
+    """The trials that one program finished together: a line of a log in `records/`."""
 
     run: Mapping[str, Any]
     """The settings that all trials share, written out in full, and `revisions`."""
@@ -152,7 +152,7 @@ class GroupRecord(Part):
 
 @dataclass(frozen=True)
 class PlannedTrial(Part):
-    """A trial to train: a line of `plan.jsonl`, with what it shares with others."""
+    """A trial to train, with what it shares with others."""
 
     id: str
     group: str
@@ -181,18 +181,18 @@ class PlannedTrial(Part):
 
 @dataclass(frozen=True)
 class TrialLine(Part):
-    """A line of `plan.jsonl`: a trial without what it shares with others."""
+    """A line of a plan: a trial without what it shares with others."""
 
     id: str
     group: str
     knobs: KnobRecord
     run: str
-    """The SHA-256 of what it shares, which stands in `runs.jsonl`."""
+    """The SHA-256 of what it shares, which stands in a line of its own."""
 
 
 @dataclass(frozen=True)
 class AddedSeeds(Part):
-    """A line of `reports.jsonl`: seeds that a later command reports, and the tuning trials that choose their rate."""
+    """A line of a plan: seeds that a later command reports, and the tuning trials that choose their rate."""
 
     trials: tuple[str, ...]
     reports: tuple[Seed, ...]
@@ -223,12 +223,13 @@ def written(part: Part) -> dict[str, Any]:
 
 
 def read_line(cls: type[P], content: Any, where: str, remedy: str) -> P:
-    """A planned trial. The message of `ValueError` also says what to do."""
+    """A part of a plan. The message of `ValueError` also says what to do."""
     try:
         line = read(cls, content, where)
     except ValueError as error:
         raise ValueError(f"{error}; {remedy}.") from None
-    check_name(line.group)
+    if not isinstance(line, AddedSeeds):
+        check_name(line.group)
     return line
 
 
