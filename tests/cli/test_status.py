@@ -106,6 +106,7 @@ LIES = {
     "a text": [step("3")],
     "true": [step(True)],
     "huge": [step(10**400, steps=10**401)],
+    "no number": [step(3, rate=float("nan"))],
     "half a line": [step(3), "x" * 5000],
 }
 
@@ -117,7 +118,7 @@ def test_a_log_that_lies_is_not_believed_and_costs_nothing(folder, lie, posenc):
     assert row(folder).running.step is None and posenc("status", "mine").code == 0
 
 
-@pytest.mark.parametrize("rate", [0, -1, "fast", 10**400, float("nan"), float("inf"), True])
+@pytest.mark.parametrize("rate", [0, -1, "fast", 10**400, True])
 def test_a_rate_that_cannot_be_gives_no_time_left(folder, rate):
     claim(folder, "waits")
     events(folder, step(3, rate=rate))
@@ -144,8 +145,8 @@ def test_a_thousand_workers_are_read_from_the_ends_of_their_logs(folder, posenc,
     for n in range(1000):
         claim(folder, f"w{n:03}", host=f"h{n}", pid=n)
         events(folder, long * 500 + json.dumps(step(n % 1000, f"w{n:03}")), worker=f"h{n}-{n}")
-    sizes, real = [], store._last_events
-    monkeypatch.setattr(store, "_last_events", lambda path, n: sizes.append(len(str(found := real(path, n)))) or found)
+    sizes, real = [], store._last_lines
+    monkeypatch.setattr(store, "_last_lines", lambda path, n: sizes.append(len(str(found := real(path, n)))) or found)
     found = store.status(folder)
     assert [row.running.step for row in found.rows if row.running] == list(range(1000))
     assert len(sizes) == 1000 and max(sizes) < 3 * store.TAIL

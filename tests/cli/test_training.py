@@ -174,7 +174,7 @@ def test_an_interrupt_ends_the_process_though_its_threads_would_crash_it(times, 
 import atexit, os, signal, sys
 import posenc.lab.cli.train as train
 from posenc.__main__ import main
-from posenc.lab.run.team import Signals, Stopped
+from posenc.lab.run.signals import Signals, Stopped
 atexit.register(os.kill, os.getpid(), signal.SIGSEGV)
 def carry_out(*_):
     with Signals() as signals:

@@ -35,7 +35,7 @@ def work(folder, began):
     trainer.Trainer.train, trainer.device.describe, worker._wait = trained, dict, waited
     plan = store.read_plan(folder)
     recorded = store.Recorded(folder)
-    groups = worker.begin_anywhere(worker.waiting(folder, plan, worker.named(plan, recorded), keep=False))
+    groups = worker.begin_anywhere(worker.waiting(folder, plan, recorded.ids(), keep=False))
     watch = Watch()
     code = worker.carry_out(folder, groups, lambda line: None, "map", recorded, keep=False, save_every=1e9, watch=watch)
     print(json.dumps({"code": code, "ran": ran, "free": free}) + "\n", end="", flush=True)  # one write, as others print

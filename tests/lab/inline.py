@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from posenc.lab.run import ray
-from posenc.lab.run.team import Signals, Stopped
+from posenc.lab.run.signals import Signals, Stopped
 
 
 class NodeDiedError(Exception):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 import os
 import pickle
 from pathlib import Path
@@ -84,19 +83,9 @@ def test_each_damaged_file_is_named(saved, hurt):
     checkpoints.manifest(saved)
 
 
-def older(path):
-    """Parameters as posenc 0.2 and older kept them: the arrays beside a table of checksums."""
-    for place in (path / "state").iterdir():
-        place.rename(path / place.name)
-    (path / "state").rmdir()
-    (path / checkpoints.MANIFEST).write_text(json.dumps(checkpoints._sums(path)))
-
-
-@pytest.mark.parametrize("version", [older, lambda path: None], ids=["older", "this"])
-def test_parameters_come_back_and_their_damage_is_named(tmp_path, version):
+def test_parameters_come_back_and_their_damage_is_named(tmp_path):
     tree = {"layer": {"0": np.arange(6, dtype=np.float32).reshape(2, 3)}, "scale": np.array(2.5, np.float32)}
     path = checkpoints.save_parameters(tmp_path, "t", tree)
-    version(path)
     assert checkpoints.kept(tmp_path) == ["t"]
     assert jax.tree.all(jax.tree.map(np.array_equal, checkpoints.restore(tmp_path, "t"), tree))
     files = [place for place in path.rglob("*") if place.is_file() and place.name != checkpoints.MANIFEST]

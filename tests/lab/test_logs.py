@@ -306,7 +306,7 @@ def test_a_group_that_was_trained_again_counts_once_and_what_differs_is_named():
 
 @pytest.fixture
 def old(runs):
-    return shutil.copytree(OLD, runs / "old", ignore=shutil.ignore_patterns("table.csv"))
+    return store.ready(shutil.copytree(OLD, runs / "old", ignore=shutil.ignore_patterns("table.csv")))
 
 
 def test_a_folder_of_0_2_gives_its_table_and_goes_on(old):

@@ -10,8 +10,9 @@ import time
 import pytest
 
 from posenc.lab.run import team
+from posenc.lab.run.signals import Signals, Stopped
 from posenc.lab.run.sweep import plan_experiment, sweep
-from posenc.lab.run.team import Place, Signals, Stopped, places, together
+from posenc.lab.run.team import Place, places, together
 from posenc.lab.run.worker import begin_anywhere, work
 from posenc.lab.store import folder as store
 from tests.lab import made

@@ -10,9 +10,8 @@ import contextlib
 import errno
 import importlib
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 OK, FAILED, USAGE, NOTHING, DISK, PREEMPTED, STOPPED = 0, 1, 2, 3, 74, 75, 130
 
@@ -62,10 +61,6 @@ _GROUPS: dict[str, tuple[tuple[str, str, str], ...]] = {
 _TRAINING = ("quickstart", "run", "sweep", "work", "atlas")
 
 
-class Preempted(BaseException):
-    """A signal of a batch system before training started or after it ended; the same command goes on."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code. Every error is one sentence on stderr."""
     args = list(sys.argv[1:] if argv is None else argv)
@@ -74,6 +69,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         print("Standard output is closed; let it go to a terminal, a file or /dev/null.", file=sys.stderr)
         return USAGE
+    from posenc.lab.run.signals import Preempted
+
     debug = "--debug" in args or os.environ.get("POSENC_DEBUG", "") not in ("", "0")
     if hasattr(sys.stdout, "reconfigure"):  # a rule of "─" must not end a table on a terminal of ASCII or Latin-1
         sys.stdout.reconfigure(errors="replace")
@@ -119,31 +116,13 @@ def _interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
-@contextlib.contextmanager
-def listening(words: Sequence[str]) -> Iterator[None]:
-    """For the process of a command that trains: a signal ends it with an exit code of its own as long as it runs, and
-    not any more when it is done. While it trains, the sweep listens."""
+def listening(words: Sequence[str]) -> contextlib.AbstractContextManager[None]:
+    """For the process of a command that trains: signals end it with an exit code of its own."""
     if not set(words[:1]) & set(_TRAINING):
-        yield
-        return
-    from posenc.lab.run.team import heeded
+        return contextlib.nullcontext()
+    from posenc.lab.run import signals
 
-    for number in heeded():
-        signal.signal(number, preempt)
-    try:
-        yield
-    finally:
-        for number in heeded():
-            signal.signal(number, signal.SIG_IGN)
-
-
-def preempt(number: int, frame: object) -> None:
-    """End the command; further signals mean the same."""
-    from posenc.lab.run.team import heeded
-
-    for other in heeded():
-        signal.signal(other, signal.SIG_IGN)
-    raise Preempted
+    return signals.listening()
 
 
 def _dispatch(args: list[str]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Annotated, Any, Literal, TextIO
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli import FAILED, OK, preempt
+from posenc.lab.cli import FAILED, OK
 from posenc.lab.cli.engine_options import EngineOptions, select_engine
 from posenc.lab.cli.engines import Engine
 from posenc.lab.cli.machine import start
@@ -22,7 +21,7 @@ from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
 from posenc.lab.cli.watch import watching
 from posenc.lab.cli.work import Training, Workers, save_every
-from posenc.lab.run.team import heeded
+from posenc.lab.run.signals import handling, preempt
 from posenc.lab.spec import committed, experiment, modules, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
@@ -240,8 +239,7 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
     most = None if options.group_size is None else group_size(options.group_size)
     if engine is not None:
         return delegate(requested, options, engine, interval, most)
-    before = {number: signal.signal(number, preempt) for number in heeded()}  # until the sweep listens itself
-    try:
+    with handling(preempt):  # until the sweep listens itself
         folder = disk.root() / disk.check_name(requested.name)
         if not options.dry_run:
             disk.check_writable(folder)
@@ -260,9 +258,6 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
             sweep_options = {"keep": options.keep, "lanes": options.lanes, "save_every": interval, "group_size": most}
             code = sweep(found.experiment, folder, runs=found.runs, **sweep_options, watch=watch)
             code = FAILED if code == OK and found.faults else code
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if table and code in (OK, FAILED):
         tabulate(folder)
     return code

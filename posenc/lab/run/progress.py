@@ -8,13 +8,14 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from posenc.lab.store import disk
 from posenc.lab.store import folder as store
 from posenc.lab.store.folder import STEP, worker
+from posenc.lab.store.schema import PlannedTrial
 
 EVERY = 10.0
 """Seconds between two lines of a log that say how far a group is."""
@@ -51,12 +52,12 @@ class Progress(Protocol):
         """Something worth a line."""
 
 
-class Reported:
+class Reporter:
     """Passes progress on. Every few seconds it adds the steps of the group in training to the log of its worker, with
     the rate since the line before, which `posenc status` reads."""
 
     def __init__(self, watch: Progress, log: Callable[..., None]):
-        self._watch, self._log = watch, log
+        self._watch, self.log = watch, log
         self.of("")
 
     def __getattr__(self, name: str) -> Any:
@@ -74,29 +75,30 @@ class Reported:
             return
         rate = round((steps - self._step) / (now - self._time), 3) if self._step else None  # at first it compiles
         self._time, self._step, mean = now, steps, round(loss, 6) if math.isfinite(loss) else None
-        self._log(STEP, group=self._group, step=steps, steps=total, rate=rate, loss=mean)
+        self.log(STEP, group=self._group, step=steps, steps=total, rate=rate, loss=mean)
 
 
 class Tally:
-    """Counts the trials that other workers finished, by the names of records: a group's is the group's own."""
+    """Counts the trials of these groups that other workers finished, by what is recorded."""
 
-    def __init__(self, recorded: store.Recorded, groups: Mapping[str, int]):
-        self.recorded, done = recorded, recorded.names()
-        self._left = {group: trials for group, trials in groups.items() if group not in done}
+    def __init__(self, recorded: store.Recorded, groups: Mapping[str, Collection[PlannedTrial]]):
+        self.recorded = recorded
+        self._left = {line.id for lines in groups.values() for line in lines} - recorded.ids()
         self._others = 0
 
-    def ours(self, group: str) -> None:
-        """This worker ran a group."""
-        self._left.pop(group, None)
+    def ours(self, lines: Collection[PlannedTrial]) -> None:
+        """This worker trains these."""
+        self._left.difference_update(line.id for line in lines)
 
     def more(self) -> bool:
-        """Return whether any group is still to be trained, by whomever."""
+        """Return whether any trial is still to be trained, by whomever."""
         return bool(self._left)
 
     def others(self) -> int:
         """The trials that others have finished so far."""
-        for group in self._left.keys() & self.recorded.names():
-            self._others += self._left.pop(group)
+        done = self._left & self.recorded.ids()
+        self._left -= done
+        self._others += len(done)
         return self._others
 
 

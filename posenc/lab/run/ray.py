@@ -23,11 +23,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from posenc.lab.run.progress import Events, Progress, Reported, Tally
-from posenc.lab.run.team import MEMORY, PREEMPTED, Signals, Stopped, failure, outcome
+from posenc.lab.run.progress import Events, Progress, Reporter, Tally
+from posenc.lab.run.signals import PREEMPTED, Signals, Stopped
+from posenc.lab.run.team import MEMORY, failure, outcome
 from posenc.lab.spec.modules import load
-from posenc.lab.store import checkpoints, places
 from posenc.lab.store import folder as store
+from posenc.lab.store import places
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.train import device
 from posenc.language.echo import plural
@@ -102,7 +103,7 @@ class Sent:
     lines: Sequence[PlannedTrial]
     claim: Any
     release: contextlib.ExitStack
-    reported: Reported
+    reported: Reporter
     token: str = ""
     host: str = "a node"
     began: float = 0.0
@@ -151,7 +152,7 @@ class Driver:
 
     def _run(self, groups: Mapping[str, Sequence[PlannedTrial]], check: Callable[[], None]) -> None:
         waiting, before = deque(groups.items()), store.error_files(self.folder).keys()
-        tally = Tally(self._recorded, {name: len(lines) for name, lines in groups.items()})
+        tally = Tally(self._recorded, groups)
         cpus, gpus = self.orders["cpus"], self.orders["gpus"]
         while waiting or self.sent:
             check()
@@ -185,9 +186,9 @@ class Driver:
             claim, finished = stack.enter_context(store.claim(self.folder, name)), self._recorded.ids()
             if claim and (left := waiting(self.folder, lines, finished, self.orders["keep"]).get(name)):
                 label = f"{left[0].label} · {left[0].task}"
-                tally.ours(name)
+                tally.ours(left)
                 store.clear_error(self.folder, name)
-                self._send(Sent(name, label, left, claim, stack.pop_all(), Reported(self.watch, self._log)))
+                self._send(Sent(name, label, left, claim, stack.pop_all(), Reporter(self.watch, self._log)))
             return claim is not None
 
     def _send(self, group: Sent) -> None:
@@ -255,18 +256,13 @@ class Driver:
             self.watch.finished(group.label, result, seconds)
 
     def _record(self, group: Sent, answer: Mapping[str, Any]) -> None:
-        """Write what a node trained, models last; a full disk gets the space of checkpoints, and costs no results."""
-        writes = [partial(store.write_record, self.folder, answer["record"])]
-        writes += [partial(checkpoints.save_parameters, self.folder, *model) for model in answer["models"].items()]
-        for write in writes:
-            try:
-                write()
-            except store.DiskError as error:
-                if error.errno not in checkpoints.FULL:
-                    raise
-                self.watch.note(f"{group.label}: the disk is full, so its checkpoints are dropped.")
-                places.drop(self.place, group.name)
-                write()
+        from posenc.lab.run.saving import write_results
+
+        def make_room() -> None:
+            self.watch.note(f"{group.label}: the disk is full, so its checkpoints are dropped.")
+            places.drop(self.place, group.name)
+
+        write_results(self.folder, answer["record"], answer["models"], make_room)
         places.drop(self.place, group.name)
 
     def _note(self, text: str) -> None:

@@ -23,7 +23,7 @@ from jaxtyping import PyTree, UInt8
 from posenc.lab.run.progress import Progress
 from posenc.lab.store import checkpoints, disk
 from posenc.lab.store import folder as store
-from posenc.lab.store.schema import PlannedTrial
+from posenc.lab.store.schema import GroupRecord, PlannedTrial
 from posenc.lab.train.lanes import Arrangement
 from posenc.language.echo import plural
 
@@ -321,3 +321,20 @@ def drop_recorded(folder: Path, groups: Iterable[str], drop: Callable[[str], Non
         with store.claim(folder, group) as own:  # None where another worker is about to do it
             if own is not None:
                 drop(group)
+
+
+def write_results(
+    folder: Path, record: GroupRecord, models: Mapping[str, PyTree], make_room: Callable[[], None]
+) -> None:
+    """Write what a group leaves, its models after the record: a full disk must not cost results, and gets the space of
+    checkpoints. Raises `DiskError`."""
+    writes = [functools.partial(store.write_record, folder, record)]
+    writes += [functools.partial(checkpoints.save_parameters, folder, *model) for model in models.items()]
+    for write in writes:
+        try:
+            write()
+        except store.DiskError as error:
+            if error.errno not in checkpoints.FULL:
+                raise
+            make_room()
+            write()

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from posenc.lab.run.team import PREEMPTED
+from posenc.lab.run.signals import PREEMPTED
 from posenc.lab.store import disk
 
 SCRIPT = "slurm.sh"

@@ -1,10 +1,7 @@
-"""Workers as processes: the signals that end one, and several on one machine, each pinned to cores or to a GPU before
-jax is imported.
+"""Workers as processes of one machine, each pinned to cores or to a GPU before jax is imported.
 
-At a signal training stops after the segment, is saved, and the same command goes on. A parent that passes signals on to
-its workers may be killed by one that cannot be passed on. Its workers then end as if it had been: nobody would hear
-them, and nobody would end them. This module imports no jax, and the process that starts the workers touches no device,
-so that a GPU's memory is all theirs.
+This module imports no jax, and the process that starts the workers touches no device, so that a GPU's memory is all
+theirs.
 """
 
 from __future__ import annotations
@@ -19,60 +16,12 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from posenc.lab.results.standing import finished
+from posenc.lab.run.signals import DONE, FAILED, PARENT, exit_code, handling
 
-DONE, FAILED = 0, 1
-PREEMPTED, INTERRUPTED = 75, 130
-PREEMPTING = tuple(getattr(signal, n) for n in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP") if hasattr(signal, n))
-"""What batch systems and closed terminals send."""
-PARENT = "POSENC_PARENT"
-"""The variable in which a worker is told the process that started it; one that was started by hand has none."""
 PAUSES = 2.0, 60.0
 """Seconds between two looks at groups that other workers hold: at first, and at most. Many workers wait at once."""
 MEMORY = 0.9
 """The share of a GPU's memory that its workers have between them."""
-
-
-class Stopped(Exception):
-    """A signal requested the end; nothing recorded is lost."""
-
-
-class Signals:
-    """The first signal ends after the segment; only a second SIGINT ends at once, since schedulers repeat theirs."""
-
-    def __init__(self):
-        self.code = 0
-        self._interrupted = False
-
-    def __enter__(self) -> Signals:
-        self._before = {s: signal.signal(s, self._heard) for s in (signal.SIGINT, *heeded())}
-        return self
-
-    def __exit__(self, *exc):
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _heard(self, number, frame):
-        if number == signal.SIGINT and self._interrupted:
-            raise KeyboardInterrupt
-        self._interrupted = self._interrupted or number == signal.SIGINT
-        self.code = self.code or (INTERRUPTED if number == signal.SIGINT else PREEMPTED)
-
-    def check(self) -> None:
-        """Raise where a signal was heard, or where the parent that would pass one on is gone."""
-        if not self.code and _orphaned():
-            self.code = PREEMPTED
-        if self.code:
-            raise Stopped
-
-
-def _orphaned() -> bool:
-    """Whether the parent of this worker is gone: the system has given it another."""
-    return os.environ.get(PARENT, str(os.getppid())) != str(os.getppid())
-
-
-def heeded() -> tuple[signal.Signals, ...]:
-    """The signals that mean the end here: `nohup` has SIGHUP ignored, and it stays so."""
-    return tuple(s for s in PREEMPTING if signal.getsignal(s) != signal.SIG_IGN)
 
 
 class Place(NamedTuple):
@@ -153,9 +102,7 @@ def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: 
             if child.poll() is None:
                 child.send_signal(number)
 
-    numbers = (signal.SIGINT, *heeded())
-    before = {number: signal.signal(number, pass_on) for number in numbers}
-    try:
+    with handling(pass_on, signal.SIGINT):
         errors = [(child.stderr, n, say) for n, child in enumerate(children, 1)]
         readers = [threading.Thread(target=_repeat, args=args, daemon=True) for args in errors]
         for reader in readers:
@@ -166,11 +113,8 @@ def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: 
                 say(f"Worker {n} was killed by signal {-code}; the others take over its group.")
         for reader in readers:
             reader.join()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if heard:
-        return INTERRUPTED if heard[0] == signal.SIGINT else PREEMPTED
+        return exit_code(heard[0])
     return outcome(folder) and max(FAILED, *codes)
 
 

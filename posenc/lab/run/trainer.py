@@ -21,7 +21,7 @@ from jaxtyping import Float, PyTree
 from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.run.progress import Progress, SegmentTimer
 from posenc.lab.run.saving import Home, Point, Saver, Source, program_facts, read_point
-from posenc.lab.run.team import Stopped
+from posenc.lab.run.signals import Stopped
 from posenc.lab.spec import own
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import disk

@@ -10,15 +10,15 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from posenc.lab.results.learned import nothing_learned
 from posenc.lab.run import plan, tuning
-from posenc.lab.run.progress import Events, Progress, Reported, Tally
-from posenc.lab.run.saving import Home, Point, Saver, clear
-from posenc.lab.run.team import DONE, FAILED, PAUSES, Signals, Stopped, failure, outcome
+from posenc.lab.run.progress import Events, Progress, Reporter, Tally
+from posenc.lab.run.saving import Home, Saver, clear, write_results
+from posenc.lab.run.signals import DONE, FAILED, Signals, Stopped
+from posenc.lab.run.team import PAUSES, failure, outcome
 from posenc.lab.run.trainer import Assigned, Taken, Trained, Trainer
 from posenc.lab.spec import own
 from posenc.lab.store import checkpoints
@@ -121,7 +121,7 @@ def carry_out(
 ) -> int:
     """Run these groups in this process, or see them recorded or failed elsewhere; returns the exit code."""
     clear(folder, groups, watch)
-    tally = Tally(recorded, {group: len(lines) for group, lines in groups.items()})
+    tally = Tally(recorded, groups)
     with Signals() as signals, count_compilations() as compiled:
         worker = Worker(folder, arranged, keep, watch, tally, signals.check, save_every)
         try:
@@ -203,10 +203,9 @@ class Worker:
         check: Callable[[], None],
         save_every: float = checkpoints.EVERY,
     ):
-        self._log = Events(folder, watch.note)
-        watch = self.reported = Reported(watch, self._log)
-        self.folder, self.keep, self.watch, self.tally, self.check = folder, keep, watch, tally, check
-        self.trainer = Trainer(arranged, keep, save_every, watch, check, self._log)
+        self.watch = Reporter(watch, Events(folder, watch.note))
+        self.folder, self.keep, self.tally, self.check = folder, keep, tally, check
+        self.trainer = Trainer(arranged, keep, save_every, self.watch, check, self.watch.log)
         self.failed = self.recorded = 0
 
     def run(self, group: str, lines: list[PlannedTrial], resolved: Callable[[PlannedTrial], ResolvedRun]) -> bool:
@@ -230,8 +229,8 @@ class Worker:
             if not lines:
                 self._finished(label, "done by another worker", began)
                 return True
-            self.tally.ours(group)
-            self.reported.of(group)
+            self.tally.ours(lines)
+            self.watch.of(group)
             self.watch.group(label, len(lines))
             store.clear_error(self.folder, group)
             try:
@@ -244,14 +243,14 @@ class Worker:
             except Exception as error:  # one group must not end a sweep; its traceback is kept
                 if isinstance(error, Taken) or claim.taken():  # who took it removes files that are being written here
                     self.watch.taken(label)
-                    self._log("taken", group=group)
+                    self.watch.log("taken", group=group)
                     return False
                 self.failed += 1
                 outcome = failure(error)
                 why, text = own.failed(error, plan.parts_of(run) if fault is None else ())
                 path = store.write_error(self.folder, group, outcome, text)
                 self.watch.note(f"{label} {outcome}: {why} (see {path.name})")
-            self._log(outcome, group=group, seconds=round(time.monotonic() - began, 3))
+            self.watch.log(outcome, group=group, seconds=round(time.monotonic() - began, 3))
             self._finished(label, outcome, began)
         return True
 
@@ -260,27 +259,19 @@ class Worker:
         self.watch.finished(label, outcome, time.monotonic() - began)
 
     def _record(self, trained: Trained, saver: Saver) -> str:
-        """Store what a group leaves; returns its outcome."""
-        self._stored(partial(store.write_record, self.folder, trained.record), trained.end, saver)
+        """Store what a group leaves; returns its outcome. Training is not lost where the disk refuses."""
+
+        def make_room() -> None:
+            saver.say("the disk is full, so its checkpoints are dropped")
+            saver.drop()
+
+        try:
+            write_results(self.folder, trained.record, trained.models, make_room)
+        except store.DiskError:
+            saver.stop_at(trained.end)
+            raise
         self.recorded += 1
         if self.recorded == 1 and self.tally.more() and (advice := first_advice(trained.record)):
             self.watch.note(advice)
-        for id, model in trained.models.items():  # after the record: a full disk must not cost results
-            self._stored(partial(checkpoints.save_parameters, self.folder, id, model), trained.end, saver)
         saver.drop()
         return trained.outcome
-
-    def _stored(self, write: Callable[[], Any], end: Point, saver: Saver) -> None:
-        """Write what a group leaves. A full disk gets its checkpoints' space; training is not lost even so."""
-        try:
-            write()
-        except store.DiskError as error:
-            try:
-                if error.errno not in checkpoints.FULL:
-                    raise
-                saver.say("the disk is full, so its checkpoints are dropped")
-                saver.drop()
-                write()
-            except store.DiskError:
-                saver.stop_at(end)
-                raise

@@ -23,10 +23,11 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from posenc.lab.store import disk
@@ -40,7 +41,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 CHUNK, UNIT, BESIDE = 2**26, 2**20, 2**16
 """Bytes that Orbax writes at once; of what larger rows are a multiple, since it looks for a divisor; of its own files,
 with room to round them up."""
-_TYPES = {"step": int, "stage": int, "program": dict, "ids": list, "leaves": list, "losses": dict, "seconds": dict}
 
 
 @dataclass(frozen=True)
@@ -88,37 +88,22 @@ def write(target: Path, tree: Any, body: Mapping[str, Any]) -> Path:
 
 def verify(path: Path) -> dict[str, Any]:
     """What the manifest of a folder says, where all files are as it says. Raises `ValueError` with the reason."""
+    place = path / MANIFEST
     if path.is_symlink():
         raise ValueError("it is a link")
-    content = read_manifest(path)
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    if content.get("sha256") != checksum(canonical(body)):
-        raise ValueError(f"{MANIFEST} does not match its checksum")
-    if type(body.get("files")) is not dict:
-        raise ValueError(f"{MANIFEST} needs 'files' as dict")
-    check_files(path, body["files"])
-    return body
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of a folder, of which nothing is checked. Raises `ValueError` where it is not a table."""
-    place = path / MANIFEST
     if place.is_symlink() or not place.is_file():
         raise ValueError(f"{MANIFEST} is missing")
     try:
-        content = json.loads(place.read_bytes())
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict):
-        raise ValueError(f"{MANIFEST} is empty, cut short or not JSON")
-    return content
-
-
-def check_files(path: Path, expected: Mapping[str, Any]) -> None:
-    """Raise `ValueError` where the files of a folder, its manifest aside, have other checksums than these."""
-    present = _sums(path)
+        body = json.loads(place.read_bytes())
+        sum = body.pop("sha256")
+    except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
+        raise ValueError(f"{MANIFEST} is empty, cut short or of another version") from None
+    if sum != checksum(canonical(body)) or type(body.get("files")) is not dict:
+        raise ValueError(f"{MANIFEST} does not match its checksum")
+    expected, present = body["files"], _sums(path)
     if wrong := sorted(n for n in expected.keys() | present.keys() if expected.get(n) != present.get(n)):
         raise ValueError(f"{wrong[0]} {'is missing' if wrong[0] not in present else 'does not match its checksum'}")
+    return body
 
 
 def read_tree(path: Path) -> Any:
@@ -148,14 +133,13 @@ def step_of(path: Path) -> int:
 
 def manifest(path: Path) -> Manifest:
     """What a checkpoint says of itself. Raises `ValueError` with the reason if it is damaged in any file."""
-    body = verify(path)
-    for name, kind in _TYPES.items():
-        if type(body.get(name)) is not kind:
-            raise ValueError(f"{MANIFEST} needs {name!r} as {kind.__name__}")
-    if body["step"] != step_of(path):
-        raise ValueError(f"{MANIFEST} is of step {body['step']}")
-    content = {f.name: body[f.name] for f in fields(Manifest)}
-    return Manifest(**content | {name: tuple(content[name]) for name in ("ids", "leaves")})
+    try:
+        about = msgspec.convert(verify(path), Manifest)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{MANIFEST} cannot be: {error}") from None
+    if about.step != step_of(path):
+        raise ValueError(f"{MANIFEST} is of step {about.step}")
+    return about
 
 
 def rows(path: Path) -> np.ndarray:
@@ -217,7 +201,8 @@ def restore(folder: Path, trial: str) -> Any:
     if not (target / MANIFEST).is_file():
         raise ValueError(f"No parameters of trial {trial[:12]} were kept here; train with --keep.")
     try:
-        return read_tree(_checked(target))
+        verify(target)
+        return read_tree(target / STATE)
     except ValueError as error:
         raise ValueError(
             f"The parameters of trial {trial[:12]} are damaged ({error}); train it again with --keep."
@@ -227,17 +212,6 @@ def restore(folder: Path, trial: str) -> Any:
 def kept(folder: Path) -> list[str]:
     """The trials whose parameters are here."""
     return sorted(p.name for p in disk.inside(folder, PARAMETERS).glob("*") if (p / MANIFEST).is_file())
-
-
-def _checked(target: Path) -> Path:
-    """Where the arrays of a folder are, all of whose files are as its manifest says. That of an older version is a
-    table of checksums alone, and the arrays stand beside it."""
-    content = read_manifest(target)
-    if "files" not in content:
-        check_files(target, content)
-        return target
-    verify(target)
-    return target / STATE
 
 
 def _texts(params: Any) -> Any:

@@ -12,7 +12,6 @@ costs the same however long the workers have run; nothing is decided by what the
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -23,13 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from posenc.lab.store import disk
 from posenc.lab.store.claims import Held, claim, clock, held
 from posenc.lab.store.disk import DiskError, check_name, create, find, ready, root
 from posenc.lab.store.logs import Recorded, read_records, survey, write_record
 from posenc.lab.store.plans import PLANNING, by_run, read_plan, reported, run_key, write_plan
 from posenc.lab.store.records import SCHEMA, Stored, canonical, checksum, digest, plain, write_bundle
-from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial
+from posenc.lab.store.schema import STEPS, PlannedTrial, Size, UnfinishedTrial
 from posenc.language.echo import plural
 
 OUTCOMES = ("done", "diverged", "failed", "oom", "running", "stale", "pending")
@@ -41,7 +42,6 @@ STEP = "step"
 """The event of a group that trains."""
 TAIL = 4096
 """Bytes that are read of an event file, for each group that its worker holds."""
-_MOST = 2**31
 
 
 @dataclass(frozen=True)
@@ -288,30 +288,37 @@ def worker(host: str, pid: int | None) -> str:
     return f"{host}-{pid}"
 
 
+class StepReport(msgspec.Struct, frozen=True, tag_field="event", tag=STEP):
+    """What the log of a worker says of a group that trains."""
+
+    group: str
+    step: Size
+    steps: Size
+    rate: Any = None
+    """Steps a second."""
+    loss: float | None = None
+
+
 def _reports(folder: Path, name: str, size: int) -> dict[str, dict[str, Any]]:
     """Group to what a worker reported of it last, among the last bytes of its log."""
     reports: dict[str, dict[str, Any]] = {}
     with contextlib.suppress(ValueError, OSError):  # no events yet, or a host whose name cannot be that of a file
-        for line in _last_events(disk.inside(folder, "events", f"{name}.jsonl"), size):
-            group, step, steps = (line.get(key) for key in ("group", "step", "steps"))
-            of_group = line.get("event") == STEP and isinstance(group, str)
-            if of_group and _is_step(step) and _is_step(steps) and step <= steps:
-                rate, loss = _positive(line.get("rate")), _positive(line.get("loss"))
-                reports[group] = {"step": step, "steps": steps, "rate": rate, "loss": loss}
+        for line in _last_lines(disk.inside(folder, "events", f"{name}.jsonl"), size):
+            with contextlib.suppress(ValueError, RecursionError):
+                report = msgspec.json.decode(line, type=StepReport)
+                rate = report.rate if type(report.rate) in (int, float) and 0 < report.rate < STEPS else None
+                if report.step <= report.steps:
+                    about = {"step": report.step, "steps": report.steps, "rate": rate, "loss": report.loss}
+                    reports[report.group] = about
     return reports
 
 
-def _last_events(path: Path, size: int) -> list[dict[str, Any]]:
-    """The last whole lines of a file of events; one that is not an event is left out."""
+def _last_lines(path: Path, size: int) -> list[bytes]:
+    """The last whole lines of a file."""
     with disk.opened(path) as file:
         start = max(0, os.fstat(file.fileno()).st_size - size)
         file.seek(start)
-        lines = file.read(size).split(b"\n")[start > 0 : -1]
-    events = []
-    for line in lines:
-        with contextlib.suppress(ValueError, RecursionError):
-            events.append(json.loads(line))
-    return [line for line in events if isinstance(line, dict)]
+        return file.read(size).split(b"\n")[start > 0 : -1]
 
 
 def _saved(folder: Path, group: str, now: float) -> tuple[int, float] | tuple[None, None]:
@@ -322,12 +329,3 @@ def _saved(folder: Path, group: str, now: float) -> tuple[int, float] | tuple[No
         if places := checkpoints.paths(folder, group):
             return checkpoints.step_of(places[-1]), max(0.0, now - places[-1].stat().st_mtime)
     return None, None
-
-
-def _positive(value: Any) -> float | None:
-    """A number above 0, or None in the place of anything else."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _MOST else None
-
-
-def _is_step(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
