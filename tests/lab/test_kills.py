@@ -40,27 +40,6 @@ def whole(tmp_path_factory):
     return recorded
 
 
-@pytest.mark.nightly  # test_resuming.py sends each signal to the process of the tests
-def test_signals_end_a_process_and_the_next_repeats_no_step(whole, tmp_path):
-    """At last the claim is left by a machine that died; all signals are sent by day, to the process of the tests."""
-    folder, at = tmp_path / "x", 0
-    for number, (name, code) in enumerate({"SIGTERM": 75, "SIGUSR1": 75, "SIGINT": 130}.items()):
-        swept = Swept(folder, devices=1 + number % 2, every=1e9)
-        swept.step(at + 60)
-        swept.send(getattr(signal, name))
-        assert swept.end() == code, swept.errors
-        (done,) = swept.steps().values()
-        assert swept.went_on() == [at] * (at > 0) and done[0] == at + 20 and not swept.errors
-        at = done[-1]
-        assert any(f"saved at step {at}" in line for line in swept.lines)
-    (group,) = checkpoints.groups(folder)
-    far = {"host": "far", "where": "far", "pid": 1, "started": "5", "token": "t"}
-    (folder / "claims" / group).write_text(json.dumps(far))
-    last = run(folder, stale=3.0)
-    assert last.code == 0 and last.went_on() == [at] and last.steps()["rope · even_pairs"][0] == at + 20
-    assert trials(folder) == whole() and left(folder) == []
-
-
 @pytest.mark.ci
 def test_a_process_that_is_killed_inside_a_save_or_a_record_loses_neither(whole, tmp_path):
     folder, done, two = tmp_path / "x", {}, {"schemes": ["rope", "nope"]}

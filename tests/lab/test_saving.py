@@ -93,33 +93,31 @@ def test_a_group_that_fails_twice_after_the_same_checkpoint_drops_it(uninterrupt
     assert notes(resumed(tmp_path / "x")) == ["goes on from step 4."] and trials(tmp_path / "x") == uninterrupted()
 
 
-def test_a_full_disk_is_reported_once_and_training_goes_on(uninterrupted, tmp_path, monkeypatch, at_once):
+def little_space(monkeypatch):
     monkeypatch.setattr(checkpoints, "free", lambda _: 20_000)
-    watch, both = Watch(), experiment(BASE, dataclasses.replace(BASE, scheme="nope"))
-    assert sweep(both, tmp_path / "x", watch=watch, save_every=1e-9) == 0
-    note, advice = notes(watch)
-    assert "step 2" in note and "disk" in note
-    assert advice.startswith("nothing was learned, ") and advice.endswith("the sweep goes on.")
-    assert uninterrupted().items() <= trials(tmp_path / "x").items()
-    watch = stopped(tmp_path / "y", 6)
-    assert "step 6" in notes(watch)[-1] and "step 0" in notes(watch)[-1]
 
 
-def test_a_disk_that_fills_while_a_checkpoint_is_written_is_reported_once(
-    uninterrupted, tmp_path, monkeypatch, at_once
-):
+def fills_meanwhile(monkeypatch):
     import orbax.checkpoint as ocp
 
     def full(*_, **__):
         raise ValueError("RESOURCE_EXHAUSTED: No space left on device")
 
     monkeypatch.setattr(ocp.PyTreeCheckpointer, "save", full)
-    watch = Watch()
-    assert sweep(experiment(), tmp_path / "x", watch=watch, save_every=1e-9) == 0
-    assert [("step 2" in note, "full" in note) for note in notes(watch)] == [(True, True)]
-    assert trials(tmp_path / "x") == uninterrupted()
-    watch = stopped(tmp_path / "y", 6)
-    assert [("step 6" in note, "full" in note, "step 0" in note) for note in notes(watch)] == [(True, True, True)]
+
+
+@pytest.mark.parametrize("disk", [little_space, fills_meanwhile])
+def test_a_full_disk_is_reported_once_and_training_goes_on(uninterrupted, tmp_path, monkeypatch, at_once, disk):
+    """It is full before a checkpoint is written, or fills meanwhile; of two groups the first says so."""
+    disk(monkeypatch)
+    watch, both = Watch(), experiment(BASE, dataclasses.replace(BASE, scheme="nope"))
+    assert sweep(both, tmp_path / "x", watch=watch, save_every=1e-9) == 0
+    note, advice = notes(watch)
+    assert "step 2" in note and "disk" in note
+    assert advice.startswith("nothing was learned, ") and advice.endswith("the sweep goes on.")
+    assert uninterrupted().items() <= trials(tmp_path / "x").items()
+    (said,) = notes(stopped(tmp_path / "y", 6))
+    assert "step 6" in said and "disk" in said and "step 0" in said
 
 
 def refusing(times, real, code=errno.ENOSPC):

@@ -157,14 +157,6 @@ def test_a_rehearsal_counts_and_writes_nothing(whole, tmp_path):
     assert 0 < said["operations"] == pytest.approx(fresh / 3), "one seed of three is left"
 
 
-def test_a_rehearsal_counts_records_without_a_plan_as_the_sweep_does(whole, tmp_path):
-    shutil.copytree(whole / "records", tmp_path / "x" / "records")
-    assert rehearse(experiment(), tmp_path / "x")["done"] == 4
-    watch = Watch()
-    assert sweep(experiment(), tmp_path / "x", watch=watch) == 0
-    assert watch.labels() == [] and watch.heard[0][:3] == ("begin", 4, 4)
-
-
 def test_a_command_resolves_and_traces_each_run_once(tmp_path, monkeypatch):
     traced, rehearsed = [], plan.rehearsed
     monkeypatch.setattr(worker, "carry_out", lambda *_, **__: 0)

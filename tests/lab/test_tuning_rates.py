@@ -1,4 +1,4 @@
-"""A folder tunes once. Of older folders, where rates were added, the choice is among all, and rates are never mixed."""
+"""A folder tunes once. Where tuning trials run again and choose another rate, seeds of two rates are never mixed."""
 
 import json
 
@@ -21,12 +21,6 @@ from tests.lab.retuned import folder as folder  # fixtures
 from tests.lab.retuned import recorder as recorder
 
 SETTINGS = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=2 sizes=4,8 rows=8 segment=1"
-
-
-@pytest.fixture
-def older(monkeypatch):
-    """Rates are added as by older versions."""
-    monkeypatch.setattr("posenc.lab.store.plans._check_rates", lambda *_: None)
 
 
 # another choice in the same folder
@@ -75,29 +69,42 @@ def test_a_tuning_trial_that_fails_says_what_to_do(folder, recorder):
     assert standing(folder).undecided == 2 and not finished(folder)
 
 
-# folders of older versions, in which a later command could add rates to those that are chosen among
+# tuning trials that run again, as where a damaged record was of them, may choose another rate
 
 
-def test_a_rate_that_is_added_and_chosen_is_reported_alone(older, folder, monkeypatch):
+def retrained(folder, recorder, rate=LOW, right=0.2):
+    """The tuning trials have run again, with this accuracy at one rate."""
+    recorder.right[rate] = right
+    store.write_record(folder, recorder.record([line for line in store.read_plan(folder) if line.tuning]))
+
+
+def lost(folder, recorder):
+    """All is done at the higher rate, and the record of the tuning trials is lost."""
+    assert sweep(folder)[0] == 0
+    for path in (folder / "records").iterdir():
+        path.unlink()
+    store.write_record(folder, recorder.record([line for line in store.read_plan(folder) if not line.tuning]))
+
+
+def test_seeds_of_an_earlier_choice_are_left_out_and_said_wherever_they_would_show(folder, recorder, monkeypatch):
     shown = []
-    assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
-    assert (cell(folder).rate, cell(folder).left_out) == (MIDDLE, {})
-    found = rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)
-    assert (found["trials"], found["done"]) == (8, 4), "both may need to train again"
-    assert sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3))[0] == 0
-    assert reported(folder) == at(MIDDLE, 2, 3) | at(HIGH, 2, 3)
+    assert sweep(folder)[0] == 0 and (cell(folder).rate, cell(folder).left_out) == (HIGH, {})
+    retrained(folder, recorder, LOW, 0.9)
+    assert standing(folder).undecided == 2 and not finished(folder)
+    assert rehearse(asked(), folder)["done"] == 4
+    assert sweep(folder)[0] == 0 and reported(folder) == at(HIGH, 2, 3) | at(LOW, 2, 3)
     one, said = cell(folder), "Reported seeds that are left out, since the tuning seeds chose another learning rate"
-    assert (one.rate, one.n, one.left_out) == (HIGH, 2, {MIDDLE: 2})
-    assert f"{said}: rope (2 trials at 0.003) on even_pairs." in table(load(folder))
+    assert (one.rate, one.n, one.left_out) == (LOW, 2, {HIGH: 2})
+    assert f"{said}: rope (2 trials at 0.01) on even_pairs." in table(load(folder))
     assert any(line.startswith(said) for line in caption((one,)))
-    assert {row.lr for row in rates.at_chosen(load(folder)).rows()} == {HIGH}, "and so are models that are asked anew"
+    assert {row.lr for row in rates.at_chosen(load(folder)).rows()} == {LOW}, "and so are models that are asked anew"
     monkeypatch.setattr(continuing.checkpoints, "kept", lambda folder: store.survey(folder).outcomes)
     monkeypatch.setattr(patterns, "of_trial", lambda run, folder, line, size: (line, shown.append(line.knobs) or []))
-    assert patterns.trained(str(folder), "rope", 4) == [] and [(k.seed, k.lr) for k in shown] == [(2, HIGH)]
-    assert finished(folder) and rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)["done"] == 8
+    assert patterns.trained(str(folder), "rope", 4) == [] and [(k.seed, k.lr) for k in shown] == [(2, LOW)]
+    assert finished(folder) and rehearse(asked(), folder)["done"] == 6
 
 
-def test_reported_seeds_can_be_trained_at_a_rate_that_ties_too(older, folder, recorder):
+def test_reported_seeds_can_be_trained_at_a_rate_that_ties_too(folder, recorder):
     """They train at one of two rates that tie; a command without tuning adds the other, and both are reported."""
     recorder.right = {LOW: 0.2, MIDDLE: 0.8, HIGH: 0.8}
     assert sweep(folder, lr=(LOW, MIDDLE, HIGH))[0] == 0
@@ -109,56 +116,55 @@ def test_reported_seeds_can_be_trained_at_a_rate_that_ties_too(older, folder, re
     assert {row.lr for row in rates.at_chosen(load(folder)).rows()} == {MIDDLE, HIGH}
 
 
-def test_an_added_rate_that_learns_replaces_those_that_diverged(older, folder, recorder):
-    recorder.right = {LOW: None, MIDDLE: None, HIGH: 0.05}  # worse than the guess that a diverged run counts as
-    assert sweep(folder, lr=(LOW, MIDDLE))[0] == 0
+def test_a_rate_that_learns_replaces_one_at_which_all_diverged(folder, recorder):
+    recorder.right = {LOW: None, HIGH: None}
+    assert sweep(folder)[0] == 0
     assert (cell(folder).rate, cell(folder).unstable, cell(folder).settled) == (LOW, True, True)
-    recorder.failing = {HIGH}
-    assert sweep(folder, lr=(LOW, MIDDLE, HIGH))[0] == 1
-    assert (cell(folder).rate, cell(folder).unstable, cell(folder).settled) == (LOW, True, False)
-    recorder.failing = set()
+    retrained(folder, recorder, HIGH, 0.05)  # worse than the guess that a diverged run counts as
     assert workers(folder) == 0 and reported(folder) == at(LOW, 2, 3) | at(HIGH, 2, 3)
     assert (cell(folder).rate, cell(folder).unstable, cell(folder).left_out) == (HIGH, False, {LOW: 2})
 
 
-def added(folder, recorder):
-    """All is done at two rates; a better one was added, and its tuning trials have no result yet."""
-    assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
-    recorder.failing = {HIGH}
-    assert sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3))[0] == 1
-    recorder.failing = set()
-
-
-def test_the_earlier_choice_is_reported_as_one_that_may_change(older, folder, recorder):
-    added(folder, recorder)
-    one = cell(folder)
-    assert (one.rate, one.n, one.settled, one.left_out) == (MIDDLE, 2, False, {})
-    said = "The learning rate may still change, since tuning trials have no result: rope on even_pairs."
-    assert said in table(load(folder))
+def test_while_tuning_trials_have_no_result_the_earlier_choice_is_said_to_be_one_that_may_change(folder, recorder):
+    lost(folder, recorder)
+    low, high = ([line for line in store.read_plan(folder) if line.tuning and line.knobs.lr == r] for r in (LOW, HIGH))
+    store.write_record(folder, recorder.record(high))
+    one, said_of = cell(folder), "The learning rate may still change, since tuning trials have no result"
+    assert (one.rate, one.n, one.settled, one.left_out) == (HIGH, 2, False, {})
+    assert f"{said_of}: rope on even_pairs." in table(load(folder))
     path = store.bundle(folder, folder / "b.json", "a")
-    assert table(load(path), "csv") == table(load(folder), "csv") and said in table(load(path))
+    assert table(load(path), "csv") == table(load(folder), "csv") and said_of in table(load(path))
+    assert "At most 2 more trials will be planned once the learning rates are chosen." in said("status", "a")
+    assert json.loads(said("status", "a", "--json"))["undecided"] == 2
+    store.write_record(folder, recorder.record(low[:1]))  # were it to choose, no reported seed would be left
+    assert (cell(folder).rate, cell(folder).n, cell(folder).settled) == (HIGH, 2, False)
+    assert tuning.rates(folder) == {} and not finished(folder)
 
 
-def test_one_of_two_tuning_trials_at_an_added_rate_changes_nothing_yet(older, folder, recorder):
-    """One of two tuning trials at an added rate has a result. Were it to choose, no reported seed would be left."""
-    added(folder, recorder)
-    line = next(line for line in store.read_plan(folder) if line.knobs.lr == HIGH)
-    store.write_record(folder, recorder.record([line]))
-    assert (cell(folder).rate, cell(folder).n, cell(folder).settled) == (MIDDLE, 2, False)
-    assert tuning.rates(folder) == {}
+@pytest.mark.parametrize("engine", [workers, cluster, lambda folder: sweep(folder, seeds=(2, 3, 4))[0]])
+@pytest.mark.parametrize("stays", [True, False])
+def test_reported_trials_that_wait_are_trained_where_the_choice_stays_alone(folder, recorder, engine, stays):
+    """The second stage was stopped, and then the record of the tuning trials was lost."""
+    lost(folder, recorder)
+    sweeping.plan_experiment(asked(seeds=(2, 3, 4)), folder)
+    retrained(folder, recorder)
+    assert tuning.extend(folder)
+    (newest,) = (line for line in store.read_plan(folder) if line.knobs.seed == 4)
+    for path in (folder / "records").iterdir():
+        path.unlink()
+    store.write_record(folder, recorder.record([line for line in store.read_plan(folder) if line.knobs.seed in (2, 3)]))
+    assert newest.id in standing(folder).waiting and standing(folder).undecided == 3
+    recorder.right[LOW] = 0.2 if stays else 0.9
+    assert engine(folder) == 0 and finished(folder)
+    assert reported(folder) == (at(HIGH, 2, 3, 4) if stays else at(HIGH, 2, 3) | at(LOW, 2, 3, 4))
+    assert store.status(folder).counts["pending"] == (not stays), "a trial is not trained that would be left out"
+    if not stays:
+        told = "1 trial without a result will not be trained, since the tuning seeds chose another learning rate."
+        assert told in said("status", "a") and json.loads(said("status", "a", "--json"))["replaced"] == 1
+    assert said("status", "a", "--watch"), "it ends"
 
 
-def test_reported_trials_of_an_earlier_choice_do_not_end_a_sweep(older, folder, recorder):
-    added(folder, recorder)
-    assert standing(folder).undecided == 2 and not finished(folder)
-    left = [line for line in store.read_plan(folder) if line.knobs.lr == HIGH]
-    store.write_record(folder, recorder.record(left))  # a worker was killed before it planned the second stage
-    assert store.status(folder).counts["pending"] == 0 and standing(folder).undecided == 2 and not finished(folder)
-    assert workers(folder) == 0 and finished(folder) and standing(folder).undecided == 0
-    assert reported(folder) == at(MIDDLE, 2, 3) | at(HIGH, 2, 3)
-
-
-def test_a_worker_that_plans_while_another_looks_does_not_end_the_sweep(older, folder, recorder, monkeypatch):
+def test_a_worker_that_plans_while_another_looks_does_not_end_the_sweep(folder, recorder, monkeypatch):
     sweeping.plan_experiment(asked(), folder)
     store.write_record(folder, recorder.record(store.read_plan(folder)))
     real, planned = store.status, []
@@ -171,47 +177,3 @@ def test_a_worker_that_plans_while_another_looks_does_not_end_the_sweep(older, f
     monkeypatch.setattr(store, "status", status)
     assert not finished(folder) and planned == [True]
     assert not finished(folder) and planned == [True, False]
-
-
-def test_an_added_rate_that_is_not_chosen_trains_no_reported_trial_again(older, folder, recorder):
-    recorder.right[HIGH] = 0.1
-    added(folder, recorder)
-    assert standing(folder).undecided == 2, "at most"
-    assert sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3))[0] == 0
-    assert reported(folder) == at(MIDDLE, 2, 3) and finished(folder)
-
-
-@pytest.mark.parametrize(
-    "engine", [workers, cluster, lambda folder: sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3, 4))[0]]
-)
-def test_reported_trials_at_a_rate_that_is_no_longer_chosen_are_not_trained(older, folder, engine):
-    """The second stage was stopped, and a rate was added that is chosen instead."""
-    assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
-    sweeping.plan_experiment(asked(lr=(LOW, MIDDLE), seeds=(2, 3, 4)), folder)
-    tuning.extend(folder)
-    assert len(standing(folder).replaced) == 0 and store.status(folder).counts["pending"] == 1
-    sweeping.plan_experiment(asked(lr=(LOW, MIDDLE, HIGH), seeds=(2, 3, 4)), folder)
-    assert len(standing(folder).waiting) == 3 and standing(folder).undecided == 3
-    assert engine(folder) == 0
-    assert reported(folder) == at(MIDDLE, 2, 3) | at(HIGH, 2, 3, 4), "a trial was trained that is left out"
-    assert finished(folder) and store.status(folder).counts["pending"] == 1
-    found = "1 trial without a result will not be trained, since the tuning seeds chose another learning rate."
-    assert found in said("status", "a") and json.loads(said("status", "a", "--json"))["replaced"] == 1
-    assert said("status", "a", "--watch"), "it ends"
-
-
-@pytest.mark.parametrize("engine", [workers, cluster])
-def test_reported_trials_that_waited_are_trained_where_the_choice_stays(older, folder, recorder, engine):
-    recorder.right[HIGH] = 0.1
-    sweeping.plan_experiment(asked(lr=(LOW, MIDDLE)), folder)
-    store.write_record(folder, recorder.record(store.read_plan(folder)))
-    assert tuning.extend(folder)
-    sweeping.plan_experiment(asked(lr=(LOW, MIDDLE, HIGH)), folder)
-    assert len(standing(folder).waiting) == 2 and not finished(folder)
-    assert engine(folder) == 0 and reported(folder) == at(MIDDLE, 2, 3) and finished(folder)
-
-
-def test_status_says_it_on_the_command_line(older, folder, recorder):
-    added(folder, recorder)
-    assert "At most 2 more trials will be planned once the learning rates are chosen." in said("status", "a")
-    assert json.loads(said("status", "a", "--json"))["undecided"] == 2
