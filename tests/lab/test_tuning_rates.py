@@ -47,6 +47,13 @@ def test_a_folder_tunes_once(folder, change):
     assert before == {path.name: path.read_bytes() for path in folder.glob("*.*")}
 
 
+def test_a_folder_with_trials_at_another_rate_does_not_tune(folder):
+    """Of such a trial the seed could be one that chooses, and be reported."""
+    assert sweep(folder, tuning=(), lr=(MIDDLE,), seeds=(0,))[0] == 0
+    with pytest.raises(ValueError, match="among 0.001, 0.01 .* 0.003; use a new --name"):
+        sweep(folder)
+
+
 def test_the_same_choice_with_other_seeds_and_the_same_rates_untuned_go_on(folder):
     for change in ({}, {"seeds": (4,)}, {"scheme": "nope"}, {"tuning": (), "lr": (LOW,), "seeds": (7,)}, {}):
         assert sweep(folder, lr=change.pop("lr", (LOW, HIGH)), **change)[0] == 0

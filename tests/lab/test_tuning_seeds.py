@@ -8,7 +8,7 @@ from posenc.lab.results.standing import finished, standing
 from posenc.lab.run import sweep as sweeping
 from posenc.lab.run.sweep import rehearse
 from posenc.lab.store import folder as store
-from tests.lab.retuned import HIGH, MIDDLE, asked, at, cluster, reported, sweep, workers
+from tests.lab.retuned import HIGH, asked, at, cluster, reported, sweep, workers
 from tests.lab.retuned import folder as folder  # fixtures
 from tests.lab.retuned import recorder as recorder
 from tests.lab.test_sweep import Watch
@@ -61,19 +61,3 @@ def test_seeds_of_each_command_add_to_those_before(folder):
         sweeping.plan_experiment(asked(seeds=seeds), folder)
         assert {line.reports for line in store.read_plan(folder)} == {reports}
         assert (plan.read_bytes() == before) is (seeds == (2, 5)), "nothing new adds nothing"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "seed"),
-    [
-        ({"tuning": (0, 1), "seeds": (2, 3)}, {"tuning": (0, 1, 2), "seeds": (3,)}, 2),
-        ({"tuning": (0, 1), "seeds": (4,)}, {"tuning": (2, 3), "seeds": (1,)}, 1),
-        ({"tuning": (0, 1), "seeds": (2, 3)}, {"tuning": (3,), "seeds": (4,), "lr": (MIDDLE, 2e-3)}, 3),
-    ],
-)
-def test_a_seed_that_would_choose_and_be_reported_is_refused_before_anything_trains(folder, first, second, seed):
-    sweeping.plan_experiment(asked(**first), folder)
-    before = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
-    with pytest.raises(ValueError, match=f"seed {seed} .*rope.*even_pairs"):
-        sweep(folder, **second)
-    assert before == {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}

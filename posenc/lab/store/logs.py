@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import itertools
 import json
 import os
 import re
@@ -42,7 +41,7 @@ LARGEST = 2**28
 UNUSABLE = (ValueError, TypeError, RecursionError, OSError)
 """What reading a damaged file raises."""
 SHOWN = 6
-"""Stretches of damaged lines that a message names."""
+"""Damaged lines that a message names."""
 CUT = "it has no end, so it is being written, or was cut short by a kill"
 DAMAGED = "its checksum does not match its content, so it was damaged or edited"
 HEAD = ("name", "ids", "outcomes", "compiled")
@@ -329,17 +328,11 @@ def _sentences(lost: Iterable[Damage]) -> list[str]:
 
 
 def _lines(numbers: list[int]) -> str:
-    """ "Line 3 of ", "Lines 1–4 and 7 of "; of many stretches the first few; nothing for a whole file."""
-    if numbers == [0]:
-        return ""
-    apart = itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
-    stretches = [[n for _, n in of] for _, of in apart]
-    shown = [f"{s[0]}–{s[-1]}" if len(s) > 1 else str(s[0]) for s in stretches[:SHOWN]]
-    if len(stretches) > SHOWN:
-        shown.append(f"{sum(map(len, stretches[SHOWN:]))} more")
-    *most, last = shown
-    text = f"{', '.join(most)} and {last}" if most else last
-    return f"{'Line' if len(numbers) == 1 else 'Lines'} {text} of "
+    """ "Line 3 of ", "Lines 3, 4 and 7 of "; of many the first few; nothing for a whole file."""
+    if len(numbers) == 1:
+        return f"Line {numbers[0]} of " * bool(numbers[0])
+    *most, last = numbers if len(numbers) <= SHOWN else [*numbers[:SHOWN], f"{len(numbers) - SHOWN} more"]
+    return f"Lines {', '.join(map(str, most))} and {last} of "
 
 
 class _Version(msgspec.Struct):

@@ -11,7 +11,7 @@ import contextlib
 import errno
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -125,29 +125,26 @@ class Mirror:
 def _fetched(far: Any, near: Path) -> None:
     text = (far / checkpoints.MANIFEST).read_bytes()
     try:
-        files = list(json.loads(text)["files"])
+        files = [str(name) for name in json.loads(text)["files"]]
     except (ValueError, TypeError, KeyError, RecursionError):
         files = []  # its reader names the damage
-    near.mkdir()
-    (near / checkpoints.MANIFEST).write_bytes(text)
-    for name in files:
-        parts = PurePosixPath(str(name)).parts
-        if ".." in parts or parts[:1] == ("/",) or not (far / name).exists():
-            continue  # its reader misses the file
-        (near / name).parent.mkdir(parents=True, exist_ok=True)
-        (near / name).write_bytes((far / name).read_bytes())
+    inside = (n for n in files if ".." not in PurePosixPath(n).parts and not n.startswith("/") and (far / n).exists())
+    _copied(far, near, (*inside, checkpoints.MANIFEST))
 
 
 def _sent(near: Path, far: Any) -> None:
     if near.is_file():
-        far.parent.mkdir(parents=True, exist_ok=True)
-        far.write_bytes(near.read_bytes())
+        _copied(near.parent, far.parent, [near.name])
         return
-    files = [path for path in sorted(near.rglob("*")) if path.is_file() and path.name != checkpoints.MANIFEST]
-    for path in [*files, near / checkpoints.MANIFEST]:
-        target = far / path.relative_to(near).as_posix()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(path.read_bytes())
+    files = [path.relative_to(near).as_posix() for path in sorted(near.rglob("*")) if path.is_file()]
+    _copied(near, far, sorted(files, key=lambda name: name == checkpoints.MANIFEST))
+
+
+def _copied(source: Any, target: Any, names: Iterable[str]) -> None:
+    """Copy files of these names, one after another."""
+    for name in names:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes((source / name).read_bytes())
 
 
 def _removed(far: Any) -> None:

@@ -64,8 +64,7 @@ def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = ""
             else:
                 added.append(line)
                 by_id[line.id] = line
-        _check_roles(old, [line for line in lines if line.tuning] if added or seeds else [])
-        _check_rates(old, lines, {line.knobs.lr for line in added})
+        _check_rates(old, lines, added)
         if added or seeds or not old:
             _keep_experiment(folder, experiment.encode())
             _append(disk.inside(folder, PLAN), _new_lines(added, seeds, set(runs)))
@@ -148,12 +147,7 @@ def by_run(lines: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
 
 def reported(of_run: Iterable[PlannedTrial]) -> set[int]:
     """The seeds that train at the rate which the tuning trials of a run choose."""
-    of_run = list(of_run)
-    return {seed for line in of_run for seed in line.reports or ()} - _tuning_seeds(of_run)
-
-
-def _tuning_seeds(of_run: Iterable[PlannedTrial]) -> set[int]:
-    return {line.knobs.seed for line in of_run if line.tuning}
+    return {seed for line in of_run for seed in line.reports or ()}
 
 
 def _shared(content: dict[str, Any], where: str) -> PlannedTrial:
@@ -210,30 +204,18 @@ def _planning(folder: Path, patience: float = 10.0):
         time.sleep(0.05)
 
 
-def _check_roles(old: Sequence[PlannedTrial], new: Sequence[PlannedTrial]) -> None:
-    """Refuse a seed that a run of the new tuning trials both tunes by and reports, be it by two commands."""
-    ids = {line.id for line in new}
-    for of_run in by_run([*old, *new]) if new else ():
-        if ids.isdisjoint(line.id for line in of_run):
-            continue
-        seeds = {seed for line in of_run for seed in (line.reports if line.tuning else (line.knobs.seed,))}
-        if both := sorted(seeds & _tuning_seeds(of_run)):
-            raise ValueError(
-                f"The seed {both[0]} of {of_run[0].label} on {of_run[0].task} is planned here both to choose learning "
-                "rates (tuning) and to be reported (seeds); give other seeds, or use a new --name."
-            )
+def _check_rates(old: Sequence[PlannedTrial], new: Sequence[PlannedTrial], added: Sequence[PlannedTrial]) -> None:
+    """A folder tunes once: refuse other rates and seeds to choose among, and trials at rates that are not among them.
 
-
-def _check_rates(old: Sequence[PlannedTrial], new: Sequence[PlannedTrial], added: set[float]) -> None:
-    """A folder tunes once: refuse other rates and seeds to choose among, and trials that are added at other rates."""
-    grids = [{_choice(line) for line in of_run} for of_run in by_run(line for line in old if line.tuning)]
+    A seed that would choose and be reported then is one trial in two roles, which `_same` refuses.
+    """
+    before = {_choice(line) for line in old if line.tuning}
     requested = {_choice(line) for line in new if line.tuning}
-    rates = {rate for grid in grids for rate, _ in grid}
-    if grids and (added - rates or (requested and requested not in grids)):
-        now = _listed(requested) if requested else ", ".join(f"{rate:g}" for rate in sorted(added))
-        raise ValueError(
-            f"Learning rates are chosen here among {_listed(grids[0])}, not among {now}; use a new --name."
-        )
+    grid = before or requested
+    others = {line.knobs.lr for line in (added if before else (*old, *added))} - {rate for rate, _ in grid}
+    if grid and (others or (requested and requested != grid)):
+        now = _listed(requested) if requested and requested != grid else ", ".join(f"{r:g}" for r in sorted(others))
+        raise ValueError(f"Learning rates are chosen here among {_listed(grid)}, not among {now}; use a new --name.")
 
 
 def _choice(line: PlannedTrial) -> tuple[float, int]:
