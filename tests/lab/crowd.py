@@ -36,8 +36,7 @@ def work(folder, began):
     plan = store.read_plan(folder)
     recorded = store.Recorded(folder)
     groups = worker.begin_anywhere(worker.waiting(folder, plan, recorded.ids(), keep=False))
-    watch = Watch()
-    code = worker.carry_out(folder, groups, lambda line: None, "map", recorded, keep=False, save_every=1e9, watch=watch)
+    code = worker.Worker(folder, lambda line: None, "map", False, 1e9, Watch()).carry_out(groups, recorded)
     print(json.dumps({"code": code, "ran": ran, "free": free}) + "\n", end="", flush=True)  # one write, as others print
 
 

@@ -4,8 +4,7 @@ import shutil
 
 import pytest
 
-from posenc.lab.run import worker as module
-from posenc.lab.run.worker import work
+from posenc.lab.run.worker import Worker, work
 from posenc.lab.store import folder as store
 from posenc.lab.store import logs
 from tests.lab import made
@@ -33,7 +32,7 @@ def test_a_worker_reads_no_record_before_its_first_claim(folder, monkeypatch):
     left = []
     with monkeypatch.context() as patch:
         patch.setattr(logs, "record_of", None)
-        patch.setattr(module, "carry_out", lambda folder, groups, *_, **__: left.append(groups) or 75)
+        patch.setattr(Worker, "carry_out", lambda worker, groups, recorded: left.append(groups) or 75)
         assert work(folder, watch=Watch()) == 75
     assert left == [{}]
 

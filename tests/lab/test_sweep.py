@@ -159,7 +159,7 @@ def test_a_rehearsal_counts_and_writes_nothing(whole, tmp_path):
 
 def test_a_command_resolves_and_traces_each_run_once(tmp_path, monkeypatch):
     traced, rehearsed = [], plan.rehearsed
-    monkeypatch.setattr(worker, "carry_out", lambda *_, **__: 0)
+    monkeypatch.setattr(worker.Worker, "carry_out", lambda *_: 0)
     monkeypatch.setenv("POSENC_RUNS", str(tmp_path))
     monkeypatch.setattr(plan, "rehearsed", lambda run, *rest: (traced.append(run.scheme), rehearsed(run, *rest))[1])
     monkeypatch.setattr(plan, "planned_run", None)

@@ -47,16 +47,15 @@ def work(
 
     Raises `ValueError` at a run that another version planned.
     """
-    arranged, runs, code, missing = arrangement(lanes), _Runs(only.runs if only else {}), DONE, 0
+    runs, code, missing = _Runs(only.runs if only else {}), DONE, 0
+    worker = Worker(folder, runs, arrangement(lanes), keep, save_every, watch)
     for lines, new, total in tuning.stages(folder, only):
         store.ready(folder)
         recorded = store.Recorded(folder)
         groups = waiting(folder, new, recorded.ids(), keep)
         needed = None if only is None else len(programs(groups, runs))
         watch.begin(total, len(lines) - sum(map(len, groups.values())), needed)
-        groups = begin_anywhere(groups) if only is None else groups
-        how = {"keep": keep, "save_every": save_every, "watch": watch}
-        code = max(code, carry_out(folder, groups, runs, arranged, recorded, **how))
+        code = max(code, worker.carry_out(begin_anywhere(groups) if only is None else groups, recorded))
         if code not in (DONE, FAILED):
             return code
         missing = total - len(lines)
@@ -90,7 +89,7 @@ def programs(groups: Mapping[str, Sequence[PlannedTrial]], runs: _Runs) -> set[t
     return needed
 
 
-def begin_anywhere(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[PlannedTrial]]:
+def begin_anywhere(groups: Groups) -> Groups:
     """The groups from a random one on, and then those before it: workers that start together begin apart, and each
     still meets equal programs one after another."""
     names = list(groups)
@@ -106,58 +105,6 @@ class _Runs(dict[str, ResolvedRun]):
         if text not in self:
             self[text] = plan.planned_run(line.run)
         return self[text]
-
-
-def carry_out(
-    folder: Path,
-    groups: Mapping[str, Sequence[PlannedTrial]],
-    resolved: Callable[[PlannedTrial], ResolvedRun],
-    arranged: Arrangement,
-    recorded: store.Recorded,
-    *,
-    keep: bool,
-    save_every: float,
-    watch: Progress,
-) -> int:
-    """Run these groups in this process, or see them recorded or failed elsewhere; returns the exit code."""
-    clear(folder, groups, watch)
-    tally = Tally(recorded, groups)
-    with Signals() as signals, count_compilations() as compiled:
-        worker = Worker(folder, arranged, keep, watch, tally, signals.check, save_every)
-        try:
-            _until_done(groups, resolved, worker, tally, watch, signals.check)
-        except Stopped:
-            watch.note("Stopped; what is recorded is safe, and the same command goes on.")
-            return signals.code
-    if compiled.programs:
-        watch.note(str(compiled))
-    return FAILED if worker.failed else DONE
-
-
-def _until_done(
-    groups: Mapping[str, Sequence[PlannedTrial]],
-    resolved: Callable[[PlannedTrial], ResolvedRun],
-    worker: Worker,
-    tally: Tally,
-    watch: Progress,
-    check: Callable[[], None],
-) -> None:
-    noted, pause, left = 0, PAUSES[0], dict(groups)
-    before = failures(worker.folder)
-    while left:
-        held = {g: lines for g, lines in left.items() if not worker.run(g, list(lines), resolved)}
-        watch.others(tally.others())
-        elsewhere = held.keys() & {group for group, at in failures(worker.folder).items() if at != before.get(group)}
-        held = {g: lines for g, lines in held.items() if g not in elsewhere}  # one try for each sweep
-        if len(held) not in (0, noted):
-            watch.note(f"Waiting for {plural(len(held), 'group')} that other workers run.")
-            noted = len(held)
-        if len(held) == len(left):  # for others to end, or for one to die
-            _wait(pause, check)
-            pause = min(1.5 * pause, PAUSES[1])
-        else:
-            pause = PAUSES[0]
-        left = held
 
 
 def failures(folder: Path) -> dict[str, float]:
@@ -191,33 +138,63 @@ def first_advice(record: GroupRecord) -> str:
 
 
 class Worker:
-    """Runs groups in this process."""
+    """Runs groups in this process. `runs` gives the run of a planned trial."""
 
     def __init__(
         self,
         folder: Path,
-        arranged: Arrangement,
+        runs: Callable[[PlannedTrial], ResolvedRun],
+        lanes: Arrangement,
         keep: bool,
+        save_every: float,
         watch: Progress,
-        tally: Tally,
-        check: Callable[[], None],
-        save_every: float = checkpoints.EVERY,
     ):
-        self.watch = Reporter(watch, Events(folder, watch.note))
-        self.folder, self.keep, self.tally, self.check = folder, keep, tally, check
-        self.trainer = Trainer(arranged, keep, save_every, self.watch, check, self.watch.log)
+        self.watch, self.signals = Reporter(watch, Events(folder, watch.note)), Signals()
+        self.folder, self.runs, self.keep = folder, runs, keep
+        self.trainer = Trainer(lanes, keep, save_every, self.watch, self.signals.check, self.watch.log)
         self.failed = self.recorded = 0
 
-    def run(self, group: str, lines: list[PlannedTrial], resolved: Callable[[PlannedTrial], ResolvedRun]) -> bool:
+    def carry_out(self, groups: Groups, recorded: store.Recorded) -> int:
+        """Run these groups, or see them recorded or failed elsewhere; returns the exit code."""
+        clear(self.folder, groups, self.watch)
+        self.tally = Tally(recorded, groups)
+        with self.signals, count_compilations() as compiled:
+            try:
+                self._until_done(groups)
+            except Stopped:
+                self.watch.note("Stopped; what is recorded is safe, and the same command goes on.")
+                return self.signals.code
+        if compiled.programs:
+            self.watch.note(str(compiled))
+        return FAILED if self.failed else DONE
+
+    def _until_done(self, groups: Groups) -> None:
+        noted, pause, left, before = 0, PAUSES[0], groups, failures(self.folder)
+        while left:
+            held = {group: lines for group, lines in left.items() if not self.run(group, lines)}
+            self.watch.others(self.tally.others())
+            elsewhere = {group for group, at in failures(self.folder).items() if at != before.get(group)}
+            held = {group: lines for group, lines in held.items() if group not in elsewhere}  # one try for each sweep
+            if len(held) not in (0, noted):
+                self.watch.note(f"Waiting for {plural(len(held), 'group')} that other workers run.")
+                noted = len(held)
+            if len(held) == len(left):  # for others to end, or for one to die
+                _wait(pause, self.signals.check)
+                pause = min(1.5 * pause, PAUSES[1])
+            else:
+                pause = PAUSES[0]
+            left = held
+
+    def run(self, group: str, lines: list[PlannedTrial]) -> bool:
         """One group: train, evaluate, record; False where another worker holds it.
 
         An exception is kept with its traceback, and the sweep goes on.
         """
         label, began = f"{lines[0].label} · {lines[0].task}", time.monotonic()
-        self.check()
+        self.signals.check()
         fault: Exception | None = None
         try:
-            run = resolved(lines[0])
+            run = self.runs(lines[0])
         except ValueError:  # of another version, or of a file that is not imported or has changed
             raise
         except Exception as error:  # of a class of the user's own
