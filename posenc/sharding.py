@@ -30,10 +30,9 @@ from posenc.attention.encode import each_head, encode_keys, encode_queries, fini
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.kernels import ring as around
 from posenc.attention.kernels.parting import is_sampled_distance
-from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
 from posenc.attention.unknown import marking, unknown
-from posenc.attention.validation import array, validate
+from posenc.attention.validation import Options, array, validate
 from posenc.core.compose import axes, imply, normal_form
 from posenc.core.masks import Mask, since_start
 from posenc.core.shapes import label

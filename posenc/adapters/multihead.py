@@ -19,9 +19,8 @@ from jaxtyping import Array, Float
 from posenc.attention.attend import compiled_axes, compute
 from posenc.attention.cache import Cache
 from posenc.attention.kernels import Form
-from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens
-from posenc.attention.validation import array, check_types, validate
+from posenc.attention.validation import Options, array, check_types, validate
 from posenc.core.access import acts_on_input
 from posenc.core.compose import normal_form
 from posenc.core.masks import Mask

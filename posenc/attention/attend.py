@@ -18,10 +18,9 @@ from posenc.attention import kernels
 from posenc.attention.cache import AXES, Cache, extend
 from posenc.attention.encode import encode, finish
 from posenc.attention.kernels import Form
-from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
 from posenc.attention.unknown import Unknown, faulty, marked, marking, returned, uncounted, unknown
-from posenc.attention.validation import array, check_sequences, validate
+from posenc.attention.validation import Options, array, check_sequences, validate
 from posenc.core.compose import axes, normal_form, pick
 from posenc.core.masks import Mask
 from posenc.core.parameters import bound, complete

@@ -130,10 +130,9 @@ def test_a_torn_last_line_is_skipped_and_named(left):
 def test_lines_of_older_schemas_are_read(schema):
     """They have ids, outcomes and seconds of compiling in front; those of schema 1 hold the record under a key."""
     folder = filled()
-    before, counts, log = trials(folder), store.status(folder).counts, made.log_of(folder)
+    before, state, log = store.read_records(folder), store.status(folder), made.log_of(folder)
     log.write_bytes(b"".join(older(line, schema) for line in lines(folder)))
-    assert trials(folder) == before and store.status(folder).counts == counts
-    assert store.read_records(folder).problems == store.status(folder).problems == ()
+    assert store.read_records(folder) == before and store.status(folder) == state and state.problems == ()
 
 
 def older(line, schema):
