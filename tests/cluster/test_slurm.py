@@ -1,12 +1,15 @@
 """A sweep on a real SLURM: every trial is equal to that of an undisturbed sweep, none is lost, none is done twice."""
 
+import os
+
 import pytest
 
 from tests.cluster import slurm
-from tests.cluster.sweeps import trials, until
+from tests.cluster.sweeps import SIZES, posenc, trials, until
 from tests.lab import made
 
 pytestmark = pytest.mark.cluster
+LONGER = [word.replace("steps=4000", "steps=20000") for word in SIZES]
 
 
 @pytest.mark.timeout(400)
@@ -39,3 +42,28 @@ def test_a_cancelled_sweep_is_submitted_again_and_repeats_nothing(nodes, folder,
     found, most = trials(folder / "again")
     assert found == whole and most == 1
     assert before.items() <= made.recorded(folder / "again").items()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+def test_a_job_whose_time_ends_is_queued_again_and_goes_on(nodes, folder):
+    posenc(os.environ, folder, "sweep", *LONGER, "--name", "longer")
+    words = "--slurm.workers 2 --slurm.cpus 1 --slurm.time 1".split()
+    slurm.submit(nodes, folder, "timed", *words, sizes=LONGER)
+    slurm.finish(nodes, 600)
+    found, most = trials(folder / "timed")
+    assert found == trials(folder / "longer")[0] and most == 1
+    logs = "".join(path.read_text() for path in (folder / "timed").glob("slurm-*.log"))
+    assert "saved at step" in logs and "goes on from step" in logs
+    assert "TIME LIMIT" not in logs, "a worker outlived its notice"
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_a_node_that_is_down_while_its_processes_live_doubles_nothing(nodes, folder, whole):
+    slurm.submit(nodes, folder, "down", *"--slurm.workers 2 --slurm.cpus 1 --slurm.time 30".split())
+    until(slurm.saved(folder, "down", 2), 120)
+    slurm.lose(nodes, "n1")
+    slurm.finish(nodes, 300)
+    found, most = trials(folder / "down")
+    assert found == whole and most == 1

@@ -75,7 +75,9 @@ def ready(folder: Path) -> Path:
     with guarded(folder):
         for part in PARTS:
             inside(folder, part).mkdir(parents=True, exist_ok=True)
-            _tidy(folder / part)
+            for leftover in abandoned(folder / part):
+                with contextlib.suppress(OSError):
+                    leftover.unlink()
         write(inside(folder, "writable"), b"")
         inside(folder, "writable").unlink(missing_ok=True)  # another process may start at this moment
     return folder
@@ -191,9 +193,3 @@ def abandoned(folder: Path) -> list[Path]:
             if time.time() - leftover.stat().st_mtime > ABANDONED:
                 found.append(leftover)
     return found
-
-
-def _tidy(folder: Path) -> None:
-    for leftover in abandoned(folder):
-        with contextlib.suppress(OSError):
-            leftover.unlink()
