@@ -25,7 +25,7 @@ import socket
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -62,7 +62,7 @@ class TrialBrief(msgspec.Struct, frozen=True):
 class CompileBrief(msgspec.Struct, frozen=True):
     """What a record says of compiling."""
 
-    seconds: float | None = None
+    seconds: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 class Provenance(msgspec.Struct, frozen=True):
