@@ -10,17 +10,7 @@ Cost: about 70 minutes of one core.
 Command: posenc sweep experiments/atlas_recall_seeds.py --keep, then
 python experiments/atlas.py atlas_recall_seeds atlas_recall_seeds, which adds RoPE's models under what changes them
 Variation: posenc sweep experiments/atlas_recall_seeds.py --set steps=8000 --name longer
-Result: the share of values asked for that is right; medians of six seeds. At 32 tokens RoPE, PaTH and Selective RoPE
-have 1.00, at 128 RoPE has 0.92, PaTH 1.00, Selective RoPE 1.00; both are ahead of RoPE beyond training in every seed.
-The published orders were first written of the size trained on, where all three are at the ceiling, and are asked beyond
-since two seeds were seen.
-
-Every run of the two has learned it, of RoPE's twelve three have not: at the smaller rate one is half way, 0.75, at the
-larger two are at a guess among the four values of the text, 0.25.
-
-RoPE's models under what stretches them for four times the length, without further training, have at 128: by parts,
-Self-Extend and YaRN 1.00, ReRoPE and Llama 3's 0.99, NTK and dynamic NTK 0.98; position interpolation 0.58 and LongRoPE
-0.55.
+Result: the page atlas_recall_seeds.md, written from the record.
 """
 
 import dataclasses
@@ -39,6 +29,12 @@ AHEAD = {
 plan = dataclasses.replace(whole.plan, seeds=tuple(range(6)))
 titles, counted, metric = whole.titles, whole.counted, whole.metric
 published = [Order(whole.PROBE.task, scheme, "rope", source, seen="paper") for scheme, source in AHEAD.items()]
+reading = """
+PaTH and Selective RoPE recall {|path|128} and {|selective_rope|128} of the values at length 128, and RoPE
+{|rope|128}. Three of RoPE's twelve runs do not learn the trained length. Stretching RoPE without training helps: YaRN
+reaches {|yarn, trained with rope|128} and NTK {|ntk, trained with rope|128}. Position interpolation hurts:
+{|pi, trained with rope|128}.
+"""
 
 
 def runs():

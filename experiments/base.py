@@ -13,14 +13,7 @@ Setting: two layers of width 64, heads of 16 features, 16 tokens; theirs are lan
 Cost: 35 minutes on 2 cores by --dry-run; 74 with many other jobs beside.
 Command: posenc sweep experiments/base.py
 Variation: posenc sweep experiments/base.py --set length=32 sizes=16,32,40,48,64,128,256 --name doubled
-Result: medians of six seeds, a seed's number the median of its two rates, which tie in validation; at the places beyond
-16 tokens. In rows of 256, 16 times the longest trained on, encoders with base 10 still name 0.89 of the tokens three
-places back and 0.93 of those five back, decoders 0.91 and 0.82. With base 10,000 it is 0.42 and 0.31, 0.57 and 0.61,
-and with base 100,000 at most 0.56. Every seed of base 10 is above that of base 10,000. In rows of 64 nothing is lost
-with base 10, 0.98 or more, where encoders with base 10,000 have 0.64 and 0.61. They fall in steps, at the places where
-arithmetic says that an alias comes into view; decoders fall smoothly. Rates matter at 256: decoders with base 16 name
-0.73 of the tokens three back at 0.001 and 0.93 at 0.003, and validation cannot tell the two apart. All bases learned
-the lengths trained on, every run to 1.00. What a small base costs is asked by base_content.py.
+Result: the page base.md, written from the record.
 """
 
 from posenc.lab.results.published import Order
@@ -52,6 +45,15 @@ titles = {"token_k_back(k=3)": "Token three places back", "token_k_back(k=5)": "
 counted = "tokens"
 HEAD, LENGTH, ROW, WITHIN = 16, 16, 64, 0.5
 plan = Plan(steps=1000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3, 3e-3), sizes=(8, 16, 20, 24, 32, 64, 128, 256))
+reading = """
+At length 256, 16 times the trained length, encoders with base 10 find
+{token_k_back(k=3)|rope(base=10.0) (model=encoder)|256} of the tokens three back. With base 10,000 they find
+{token_k_back(k=3)|rope (model=encoder)|256}, and every seed is behind. Decoders show the same order:
+{token_k_back(k=3)|rope(base=10.0) (model=decoder)|256} against {token_k_back(k=3)|rope (model=decoder)|256}. Encoders
+fall in steps where arithmetic predicts an alias, decoders fall smoothly. The rate matters at this length: decoders
+with base 16 find {token_k_back(k=3)|rope(base=16.0) (model=decoder)|256|lr=0.001} at 0.001 and
+{token_k_back(k=3)|rope(base=16.0) (model=decoder)|256|lr=0.003} at 0.003.
+"""
 
 
 def runs():

@@ -7,15 +7,7 @@ Source: the probes are ours; the question is that of Kazemnejad et al. (2023) an
 Cost: about 12 minutes on 2 cores; `posenc quickstart`, which trains 4 seeds for 300 steps, about 2.
 Command: posenc sweep experiments/first_look.py
 Variation: posenc sweep experiments/first_look.py --set length=32 sizes=8,16,32,40,48,64,96,128 --name doubled
-Result: medians of ten seeds, at the last token of a row unless said otherwise. Of the token three places back learned
-and sinusoidal name all at 16, the longest trained on, 1.00 and 1.00, and at 20 they guess, 0.12 and 0.07. Of all tokens
-in a row of 64 learned has 0.29, because trained places stay right; under rope, 0.60, and t5, 0.48, trained places break
-too. t5 falls slowly at the last token, from 0.98 at 20 to 0.44 at 64. rope has 1.00 at 20 and 0.61 at 64, and between
-them it falls and rises in steps (docs/rope-aliases.md). nope and symmetric alibi do not learn it, 0.17 and 0.23 at 16:
-ALiBi's penalty grows with distance, so that it looks most at the nearest key and not at the third. With the index of
-the marked token it is the other way round: at 64 sinusoidal has 0.93 and learned 1.00, and no other has more than 0.14.
-There rope has every index that was trained, 1.00 at 16, and 0.09 at 20. Of all these alibi's loss alone still fell, by
-31 % over the last half of the steps, on the index, which it has in 0.48 at 16.
+Result: the page first_look.md, written from the record.
 """
 
 from posenc.lab.spec.experiment import grid
@@ -30,6 +22,14 @@ titles = {
 }
 counted = "tokens"
 plan = Plan(steps=1000, seeds=tuple(range(10)), lr=(3e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
+reading = """
+RoPE and T5 still find the token three back at length 64 ({token_k_back|rope|64|last}, {token_k_back|t5|64|last}).
+Learned and sinusoidal encodings fail at 20 ({token_k_back|learned|20|last}, {token_k_back|sinusoidal|20|last}), but
+only they find the index at 64 ({index_of_token|learned|64|last}, {index_of_token|sinusoidal|64|last}). The best other
+scheme finds {index_of_token|best!learned!sinusoidal|64|last} of the indices. Symmetric ALiBi does not learn the token
+three back ({token_k_back|alibi|16|last}), because its penalty prefers the nearest key. RoPE falls in steps, because
+its angles repeat ([RoPE's aliases](../docs/rope-aliases.md)).
+"""
 
 
 def runs():

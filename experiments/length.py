@@ -11,18 +11,7 @@ below 128 for 2048; experiments/ruoss.py is the whole table.
 Cost: half an hour on 2 cores.
 Command: posenc sweep experiments/length.py; then posenc plot experiments/length.py draws the committed record again.
 Variation: posenc sweep experiments/length.py --set steps=10000 seeds=10 --name long
-Result: medians of six seeds by the trapezoid rule, of all answer tokens, as published and as `posenc reproduce length`
-has them. On bucket_sort random positions keep rope at 0.95 and sinusoids at 0.94 beyond the lengths trained on, where
-plain rope has 0.46 and sinusoids 0.17; a function of position alone gets 0.77, so only those two are above it. Over the
-last half of the steps their losses still fell, by 86 % and 71 %, so more steps may well raise them. On reverse_string
-only rope has learned the lengths trained on, so any other order there is one of speed of learning. Over the last half
-of these 1,200 steps losses on it still fell: alibi's by 82 %, those of learned positions by 40 %, sinusoids by 33 %, t5
-by 24 % and rope with random positions by 18 %; that of sinusoids with random positions fell by no more than a tenth,
-and nope's hardly. So far alibi goes furthest beyond, and random positions have not learned the task: sinusoids have
-0.61 and rope 0.60, where the most frequent symbol of the row gives 0.56. Random positions are ahead of plain ones in
-every seed, but for rope on reverse_string. What they have learned there is the ends: the last answer of 64, which is
-the first symbol, rope with random positions gets right in 0.80 and sinusoids in 0.71, where any other scheme has at
-most 0.60.
+Result: the page length.md, written from the record.
 """
 
 from posenc.lab.results.published import Order, Published
@@ -65,6 +54,13 @@ names = {WAVES: "sinusoidal + random positions", TURNS: "rope + random positions
 counted = "characters"
 metric = "accuracy"  # of all tokens: the last of a sorted string is nearly always the same
 plan = Plan(steps=1200, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
+reading = """
+At length 64 random positions sort with accuracy {bucket_sort|rope @ random_sorted(limit=128)|64} under RoPE, and
+plain RoPE with {bucket_sort|rope|64}. Only random positions are above the best baseline there,
+{bucket_sort|baseline|64}. On reversal only RoPE learned the trained lengths, so the other orders compare speed of
+learning. ALiBi reverses {reverse_string|alibi|64} of the symbols at 64, and RoPE with random positions
+{reverse_string|rope @ random_sorted(limit=128)|64}.
+"""
 
 
 def runs():

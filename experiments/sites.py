@@ -11,14 +11,7 @@ sandwich(dim=16) and vo_rope share eight angles, while sinusoids over a width of
 Cost: about 25 minutes on one core.
 Command: posenc sweep experiments/sites.py
 Variation: posenc sweep experiments/sites.py --set steps=2000 --name longer
-Result: medians of six seeds, at the last token of a row. rope names the token three places back at 32 tokens, twice the
-longest trained on, in 0.97 of the rows, and vo_rope in 0.92. Angles on values alone learn the trained lengths, 0.99 at
-16, and keep 0.59 at 32, where the mean over all tokens gives 0.83 and hides the difference. Sinusoids learn them too,
-1.00, and stop there, 0.06 at 20. Sandwich has not learned them, 0.20 at 16, and its loss still fell by 13 % over the
-last half of the steps; nor has nope, 0.13. So rope is ahead of these two on the trained lengths, and
-what they would do beyond stays open. A pointer needs
-turned queries and keys: at 16 tokens rope has 1.00 and vo_rope 1.00, and the other places at most 0.31; at 32 rope has
-0.58. Sinusoids name an index at 32, 1.00, and so does the causal mask alone, 1.00; rope loses it, 0.32.
+Result: the page sites.md, written from the record.
 """
 
 from posenc.lab.results.published import Order
@@ -48,6 +41,13 @@ names = {VALUES: "values alone", "vo_rope": "values too", "rope": "queries and k
 names |= {"sinusoidal": "input", "nope": "nowhere"}
 counted = "tokens"
 plan = Plan(steps=800, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 20, 24, 32))
+reading = """
+Angles on queries and keys carry a distance: at length 32 RoPE finds {token_k_back|rope|32} of the tokens three back.
+On values alone they reach {token_k_back|vo_rope(queries_and_keys=False)|32}. Sinusoids at the input learn the trained
+lengths ({token_k_back|sinusoidal|16}) and fail at 20 ({token_k_back|sinusoidal|20}). A pointer needs rotated queries
+and keys: RoPE follows {pointer_back|rope|16|last} of them, sinusoids {pointer_back|sinusoidal|16|last}. An index is
+the reverse: sinusoids find {index_of_token|sinusoidal|32|last} at 32, and RoPE {index_of_token|rope|32|last}.
+"""
 
 
 def runs():

@@ -46,20 +46,6 @@ def test_the_front_page_shows_its_figure():
     assert "(experiments/figures/front.svg)" in README
 
 
-def test_what_the_front_page_says_of_sorting_is_in_the_record():
-    """Random positions at 64, and the floor of position alone there."""
-    ours, floor = re.search(
-        r"position\s+alone\s+explains,\s+(0\.\d\d)\s+against\s+(0\.\d\d)\s+at\s+64", README
-    ).groups()
-    results = load(FOLDER / "records" / "length.json")
-    found = {c.scheme: c for c in cells(results) if c.task == "bucket_sort"}
-    random = [np.median(c.values[64]) for scheme, c in found.items() if "random" in scheme]
-    rest = [np.median(c.values[64]) for scheme, c in found.items() if "random" not in scheme]
-    best = floors_of(results.tasks()["bucket_sort"])[64]["position"]
-    assert {f"{value:.2f}" for value in random} == {ours} and f"{best:.2f}" == floor
-    assert max(rest) < best < min(min(found[s].values[64]) for s in found if "random" in s)
-
-
 def test_what_the_front_page_says_of_schemes_is_in_its_table():
     columns = {(one.ability.title.replace("\n", " "), one.ability.model): one for one in FRONT.table()}
     assert len(columns) == len(FRONT.COLUMNS) == 9

@@ -26,7 +26,6 @@ from posenc.lab.spec.abilities import ABILITIES
 from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.tasks.task import Layout
-from tests import alias_page, atlas_page, language_numbers
 from tests.huggingface import page as huggingface
 from tests.test_architecture import ORDER, tree
 
@@ -96,7 +95,13 @@ def experiments():
         found = findings(made.published, load(record) if record.is_file() else None, made.header.attempted)
         theirs, ours = map(claims.verdicts, count_verdicts(found).values())
         said = (made.header.claim, made.header.cost.rstrip("."))
-        yield f"`{path.stem}`", *said, theirs, claims.sightings(count_seen(made.published)), ours
+        yield (
+            f"[`{path.stem}`](../experiments/{path.stem}.md)",
+            *said,
+            theirs,
+            claims.sightings(count_seen(made.published)),
+            ours,
+        )
         every += found
     seen, verdicts = count_seen(one.published for one in every), map(claims.verdicts, count_verdicts(every).values())
     yield "all", "", "", next(verdicts), claims.sightings(seen), next(verdicts)
@@ -109,9 +114,6 @@ TABLES = {
     "coordinates": ("docs/tasks.md", coordinates),
     "models": ("docs/models.md", models),
     "experiments": ("docs/experiments.md", experiments),
-    **{name: ("docs/rope-aliases.md", rows) for name, rows in alias_page.TABLES.items()},
-    **{name: ("docs/flat-loss.md", rows) for name, rows in language_numbers.TABLES.items()},
-    **{name: ("docs/which-scheme.md", rows) for name, rows in atlas_page.TABLES.items()},
     "read": ("docs/huggingface.md", huggingface.read),
     "refused": ("docs/huggingface.md", huggingface.refused),
 }

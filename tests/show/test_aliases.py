@@ -179,3 +179,15 @@ def test_the_ground_is_darkest_where_most_aliases_are_in_view():
     assert [patch.get_x() for patch in axes.patches] == [2.5, 15.5, 21.5]
     assert [line.get_xdata()[0] for line in axes.lines] == [15.5, 21.5]
     assert [text.get_text() for text in axes.texts] == ["alias at +16", "no alias", "alias at -22"]
+
+
+@pytest.mark.parametrize("back", [3, 5])
+@pytest.mark.parametrize("base", [10.0, 16.0, 10000.0, 100000.0])
+def test_other_bases_and_offsets_step_where_arithmetic_says(base, back):
+    """In rows of 32, twice the longest trained on, of encoders of every seed at both rates."""
+    scheme, recorded = "rope" if base == 10000.0 else f"rope(base={base})", Recorded("base")
+    for first, last, in_view in aliases.stretches(aliases.find_aliases(head(scheme, back), 32), back, 32):
+        models = recorded.place_shares(f"token_k_back(k={back})", f"{scheme} (model=encoder)", 32, first, last)
+        assert len(models) == 12
+        assert max(models) < 0.99 if in_view else median(models) > 0.99
+        assert in_view or base < 100 or min(models) > 0.99

@@ -102,7 +102,9 @@ def test_links_of_guides_lead_to_pages_of_the_site():
     assert pages.localized(text) == (
         "[a](../experiments/base.md) [b](../assets/figures/base.svg) [c](../index.md) [d](model.md#y) e"
     )
-    assert pages.localized("<!-- places: checked -->\ntext") == "text"
+    assert pages.localized("<!-- places: checked -->\n0.5<!-- first_look|rope -->\ntext") == "0.5\ntext"
+    of_experiment = pages.localized("[a](figures/base.svg) [b](../docs/model.md) [c](base.py)", of_experiments=True)
+    assert of_experiment == "[a](../assets/figures/base.svg) [b](../guides/model.md) [c](../experiments/base.md)"
 
 
 def test_an_example_in_a_docstring_is_a_block():

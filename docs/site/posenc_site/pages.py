@@ -260,26 +260,22 @@ def task(name: str, examples: Sequence[str], shelf: Sequence[Shelved]) -> SitePa
 
 
 def experiment(shelf: Shelved) -> SitePage:
-    """Show an experiment: its figure, result, verdicts, setting and command."""
+    """Show an experiment: its committed page, its lines by size, setting and command."""
     head = shelf.experiment.header
     facts = [("source", head.source), ("setting", head.setting), ("cost", head.cost), ("variation", head.variation)]
     facts.append(("numbers seen in", shelf.seen))
     facts.append(("tasks", tuple(Link(name, f"../tasks/{name}.html") for name in sorted(shelf.tasks))))
     facts += [(key, ", ".join(shelf.provenance.get(key, ()))) for key in ("commit", "device", "jax")]
-    caption = shelf.figure.with_suffix(".caption.txt") if shelf.figure else None
     lines = [{"title": of["title"], "chart": charts.lengths(of["panel"]), "lines": of["lines"]} for of in shelf.lengths]
-    result = head.result[:1].upper() + head.result[1:] or "Not run yet: the repository has no record of it."
     return page(
         f"experiments/{shelf.name}.md",
         shelf.name,
         "experiment.md",
         WIDE,
-        head=head,
         shelf=shelf,
-        caption=" ".join(caption.read_text(encoding="utf-8").split()) if caption and caption.is_file() else "",
+        body=Markup(localized(shelf.page, of_experiments=True)),
         charts=written(lines) if lines else "",
         choices={str(k): of["title"] for k, of in enumerate(lines)},
-        result=result.split("\n\n"),
         facts=facts,
         command=head.command or f"posenc sweep experiments/{shelf.experiment.source}",
     )
@@ -325,18 +321,22 @@ ELSEWHERE = {"../README.md": "../index.md", "../CONTRIBUTING.md": "code.md", "..
 """Targets of links outside the guides, and the pages that replace them."""
 
 
-def localized(text: str) -> str:
-    """Turn links of a guide to pages of the site; a file without a page becomes plain text."""
+def localized(text: str, of_experiments: bool = False) -> str:
+    """Turn links of a guide or an experiment to pages of the site; a file without a page becomes plain text."""
 
     def local(match: re.Match[str]) -> str:
         shown, target = match[1], match[2]
+        if of_experiments and target != (moved := target.removeprefix("../docs/")):
+            return f"[{shown}](../guides/{moved})"
+        target = f"../experiments/{target}" if of_experiments else target
         file = target.partition("#")[0]
         if figure := re.fullmatch(r"\.\./experiments/figures/([\w-]+\.svg)", file):
             return f"[{shown}](../assets/figures/{figure[1]})"
-        if found := re.fullmatch(r"\.\./experiments/(\w+)\.py", file):
+        if found := re.fullmatch(r"\.\./experiments/(\w+)\.(?:py|md)", file):
             return f"[{shown}](../experiments/{found[1]}.md)"
         if file in ELSEWHERE:
             return f"[{shown}]({ELSEWHERE[file]})"
         return shown if file.startswith("../") else match[0]
 
-    return re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", local, re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL))
+    without = re.sub(r"^<!--.*?-->\n|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", local, without)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +39,6 @@ TIMES = (1, 1.25, 2, 4)
 """Sizes of the heat map, in L, the longest size trained on."""
 CHOSEN = "chosen"
 """The rate that validation at the sizes trained on chose."""
-COLUMNS = ("task", "scheme", "measure", "claim", "our runs", "n", "floor", "verdict", "reason", "seen", "source")
 MANY, PLACES = 5, 3
 """The fewest lines of a panel, through this many sizes or more, that get a figure to choose from."""
 SIZES = 4
@@ -55,7 +55,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Shelved:
-    """An experiment, its committed results, and the verdicts on its claims."""
+    """An experiment and its committed results."""
 
     experiment: Experiment
     recorded: bool = False
@@ -65,9 +65,6 @@ class Shelved:
     """The label of each recorded task to its floors."""
     counts: Mapping[str, str] = field(default_factory=dict)
     """"published" and "ours" to how often each verdict was given."""
-    verdicts: Sequence[Table] = ()
-    answer: str = ""
-    why_open: str = ""
     seen: str = ""
     provenance: Mapping[str, Sequence[str]] = field(default_factory=dict)
     lengths: Sequence[Mapping[str, Any]] = ()
@@ -79,10 +76,10 @@ class Shelved:
         return self.experiment.name
 
     @property
-    def figure(self) -> Path | None:
-        """Its committed figure."""
-        path = EXPERIMENTS / "figures" / f"{self.name}.svg"
-        return path if path.is_file() else None
+    def page(self) -> str:
+        """Its committed page, from its title on; the site has what the page leaves to the file."""
+        text = (EXPERIMENTS / f"{self.name}.md").read_text(encoding="utf-8")
+        return re.sub(r"\nSource, setting, .*\n", "", text[text.index("# ") :])
 
     @functools.cached_property
     def tasks(self) -> set[str]:
@@ -116,8 +113,6 @@ def shelved(path: Path) -> Shelved:
     counts = {origin: claims.verdicts(count_verdicts(found)[origin]) for origin in claims.CALLED}
     common = {
         "counts": counts,
-        "verdicts": [*_verdicts(found)],
-        "why_open": claims.why_open(found),
         "seen": claims.sightings(count_seen(experiment.published)).replace("none", ""),
     }
     if results is None or evidence is None:
@@ -128,20 +123,10 @@ def shelved(path: Path) -> Shelved:
         recorded=True,
         recorded_schemes=frozenset().union(*(words_in(r.label) for r in results.records)),
         floors={label: _floors(tasks[label]) for label in reversed(tasks)},
-        answer=claims.tally(found),
         provenance=results.provenance(),
         lengths=lengths(experiment, results),
         **common,
     )
-
-
-def _verdicts(found: Sequence[Any]) -> Iterator[Table]:
-    """Put each claim beside our runs, with its verdict and the reason."""
-    for origin, title in claims.CALLED.items():
-        lines = [claims.row(finding) for finding in found if finding.published.origin == origin]
-        columns = [c for c in COLUMNS if any(line[c] not in ("", "–") for line in lines)]
-        if lines:
-            yield Table(title, columns, [[line[c] for c in columns] for line in lines])
 
 
 def _floors(task: Any) -> Table:
