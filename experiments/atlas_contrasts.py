@@ -55,7 +55,7 @@ published = [
     ),
 ]
 reading = """
-Three published orders do not hold for the token three back: at length 64 RoPE reaches
+Three published orders do not hold for the token three back: at the last of 64 tokens RoPE reaches
 {token_k_back|rope (model=decoder)|64|last}, FIRE {token_k_back|fire (model=decoder)|64|last} and HoPE
 {token_k_back|hope (model=decoder)|64|last}. An encoder with ALiBi needs the two sides to differ: one-sided slopes
 reach {token_k_back|alibi(form='half', factor=64.0) (model=encoder)|64}, symmetric ones

@@ -33,10 +33,10 @@ published = [
     ),
 ]
 reading = """
-KERPLE learns the token three back with 4,000 steps: {|kerple|16|last} at length 16 and {|kerple|64|last} at 64. The
-atlas called it not learned because 2,000 steps were too few. ALiBi with published slopes reaches {|alibi|16|last} at
-16, so these runs do not decide whether it can learn the task. ALiBi with slopes for this length reaches
-{|alibi(factor=64.0)|64|last} at 64.
+KERPLE learns the token three back with 4,000 steps: {|kerple|16|last} at the last of 16 tokens and {|kerple|64|last}
+at 64. The atlas called it not learned because 2,000 steps were too few. ALiBi with published slopes reaches
+{|alibi|16|last} at 16, so these runs do not decide whether it can learn the task. ALiBi with slopes for this length
+reaches {|alibi(factor=64.0)|64|last} at 64.
 """
 
 

@@ -43,7 +43,7 @@ names = {"sinusoidal (attention=scaled_dot)": "divided products", "sinusoidal (a
 counted = {COUNT: "tokens", BACK: "tokens", RECALL: "pairs"}
 plan = Plan(steps=1000, seeds=(3, 4, 5, 6, 7, 8), tuning=(0, 1, 2), lr=(3e-4, 1e-3, 3e-3))
 reading = """
-An average of all tokens counts ({count_symbol|sinusoidal (attention=average)|16}) but looks up
+An average of all tokens counts ({count_symbol|sinusoidal (attention=average)|16}) but at the last token it looks up
 {token_k_back|sinusoidal (attention=average)|16|last} by position and
 {associative_recall|sinusoidal (attention=average)|8|last} by key. Additive and divided scores do all three:
 {token_k_back|sinusoidal (attention=additive)|16|last} and {token_k_back|sinusoidal (attention=scaled_dot)|16|last} by

@@ -23,12 +23,12 @@ titles = {
 counted = "tokens"
 plan = Plan(steps=1000, seeds=tuple(range(10)), lr=(3e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
 reading = """
-RoPE and T5 still find the token three back at length 64 ({token_k_back|rope|64|last}, {token_k_back|t5|64|last}).
-Learned and sinusoidal encodings fail at 20 ({token_k_back|learned|20|last}, {token_k_back|sinusoidal|20|last}), but
-only they find the index at 64 ({index_of_token|learned|64|last}, {index_of_token|sinusoidal|64|last}). The best other
-scheme finds {index_of_token|best!learned!sinusoidal|64|last} of the indices. Symmetric ALiBi does not learn the token
-three back ({token_k_back|alibi|16|last}), because its penalty prefers the nearest key. RoPE falls in steps, because
-its angles repeat ([RoPE's aliases](../docs/rope-aliases.md)).
+At the last of 64 tokens RoPE and T5 still find the token three back ({token_k_back|rope|64|last},
+{token_k_back|t5|64|last}). Learned and sinusoidal encodings fail at 20 ({token_k_back|learned|20|last},
+{token_k_back|sinusoidal|20|last}), but only they find the index at 64 ({index_of_token|learned|64|last},
+{index_of_token|sinusoidal|64|last}). The best other scheme finds {index_of_token|best!learned!sinusoidal|64|last} of
+the indices. Symmetric ALiBi does not learn the token three back ({token_k_back|alibi|16|last}), because its penalty
+prefers the nearest key. RoPE falls in steps, because its angles repeat ([RoPE's aliases](../docs/rope-aliases.md)).
 """
 
 

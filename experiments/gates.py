@@ -32,8 +32,8 @@ names = {"nope (model=rnn)": "plain RNN", f"nope (model={NORMAL})": "plain RNN, 
 counted = "tokens"
 plan = Plan(steps=6000, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3, 1e-2), tuning=(6, 7, 8), sizes=(28, 32, 48, 64))
 reading = """
-Plain recurrent networks hold sixteen tokens: {|nope (model=rnn)|64|last} at length 64, in every seed. LSTM and GRU
-answer {|nope (model=lstm)|32|last} and {|nope (model=gru)|32|last} of the last tokens at the trained length. The
+Plain recurrent networks hold sixteen tokens: {|nope (model=rnn)|64|last} at the last of 64, in every seed. LSTM and
+GRU answer {|nope (model=lstm)|32|last} and {|nope (model=gru)|32|last} of the last tokens at the trained length. The
 published order, gates ahead, is reversed here. It may change with more steps, because the losses of LSTM and GRU were
 still falling. The task is a delay line, which favours a plain network.
 """

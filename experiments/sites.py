@@ -45,8 +45,9 @@ reading = """
 Angles on queries and keys carry a distance: at length 32 RoPE finds {token_k_back|rope|32} of the tokens three back.
 On values alone they reach {token_k_back|vo_rope(queries_and_keys=False)|32}. Sinusoids at the input learn the trained
 lengths ({token_k_back|sinusoidal|16}) and fail at 20 ({token_k_back|sinusoidal|20}). A pointer needs rotated queries
-and keys: RoPE follows {pointer_back|rope|16|last} of them, sinusoids {pointer_back|sinusoidal|16|last}. An index is
-the reverse: sinusoids find {index_of_token|sinusoidal|32|last} at 32, and RoPE {index_of_token|rope|32|last}.
+and keys: at the last token RoPE follows {pointer_back|rope|16|last}, sinusoids {pointer_back|sinusoidal|16|last}. An
+index is the reverse: sinusoids find {index_of_token|sinusoidal|32|last} at 32, and RoPE
+{index_of_token|rope|32|last}.
 """
 
 
