@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
 from posenc.lab.run import plan as plans
 from posenc.lab.run import tuning
@@ -106,7 +106,7 @@ def operations(runs: list[tuple[ResolvedRun, int]], plan: Plan) -> float:
 def peak() -> float:
     """Floating-point operations per second of a matrix product here, now: the fastest of a few, since others may be at
     work on the same machine."""
-    a = jnp.ones((1024, 1024))
+    a = jax.device_put(np.ones((1024, 1024), np.float32))
     product = jax.jit(lambda a: a @ a)
     jax.block_until_ready(product(a))
     took = []

@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PyTree
 
 from posenc.lab.models.carry import fresh_parameters
+from posenc.lab.run.ahead import Compiler
 from posenc.lab.run.progress import Progress, SegmentTimer
 from posenc.lab.run.saving import Home, Point, Saver, Source, program_facts, read_point
 from posenc.lab.run.signals import Stopped
@@ -28,6 +28,7 @@ from posenc.lab.store import disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written
 from posenc.lab.tasks.floors import Table, floors_by_metric
 from posenc.lab.train import device
+from posenc.lab.train.ahead import Ahead
 from posenc.lab.train.compiling import Compiled, count_compilations
 from posenc.lab.train.exact import SizeLosses, size_losses, with_gain
 from posenc.lab.train.lanes import Arrangement, placed, stack
@@ -66,6 +67,17 @@ class Assigned(NamedTuple):
         """Steps of a segment."""
         shared = self.lines[0]
         return math.gcd(shared.segment, *(end for _, end in stages(self.resolved, shared.steps)))
+
+    @property
+    def evaluated(self) -> tuple[tuple[int, bool], ...]:
+        """The sizes that are evaluated, each with whether it is to choose a learning rate."""
+        sizes, run = self.lines[0].sizes, self.resolved.run
+        trained = [n for n in sizes if run.shortest <= n <= run.trained_to] or [run.trained_to]
+        return (*((n, False) for n in sizes), *((n, True) for n in trained))
+
+    def lane(self, lanes: Arrangement) -> Knobs:
+        """The knobs of all lanes, as arrays."""
+        return stack([as_arrays(Knobs(**written(line.knobs))) for line in self.lines], lanes)
 
     @property
     def spacing(self) -> int:
@@ -117,6 +129,20 @@ class Trainer:
         self._beginnings = Beginnings()
         self._full = False  # what the user knows already
         self._steps: set[StepShape] = set()  # of the group before
+        self._compiler = Compiler()
+
+    def compile_ahead(self, group: Assigned, *parts: str) -> None:
+        """Compile the programs of a group in a thread, or only these parts; one that goes on under another scheme
+        compiles its own."""
+        if len(stages(group.resolved, group.lines[0].steps)) > 1:
+            return
+        how = self.lanes, group.lane(self.lanes), [n for n, _ in group.evaluated]
+        ahead = Ahead(group.resolved, group.stride, group.lines[0].rows, *how).parts
+        self._compiler.begin(group.name, {part: ahead[part] for part in parts or ahead})
+
+    def close(self) -> None:
+        """Compile nothing more."""
+        self._compiler.close()
 
     def train(self, group: Assigned, home: Home | None, finish: Callable[[Trained, Saver], T]) -> T:
         """Train a group from its newest checkpoint, or from the start, and keep new ones until `finish`, which stores
@@ -151,7 +177,7 @@ class Trainer:
         resolved, stride, label = group.resolved, group.stride, group.label
         shared = group.lines[0]  # but for id and knobs
         knobs = [Knobs(**written(line.knobs)) for line in group.lines]
-        lane = stack([as_arrays(k) for k in knobs], self.lanes)
+        lane = group.lane(self.lanes)
         timer = SegmentTimer(lambda text: self.watch.note(f"{label}: {text}."))
         state, losses, begin = None, [], 0
         all_stages = stages(resolved, shared.steps)
@@ -167,6 +193,7 @@ class Trainer:
                 self.log("shares", group=shared.group, step=end)
                 continue
             run, before = program(stage, stride, shared.rows, self.lanes), state
+            self._compiler.settle(group.name, "train")
             if source is not None and n == source.manifest.stage:
                 point = read_point(source, saver.ids, self.lanes, jax.eval_shape(run.init, lane))
                 state, losses, begin = placed(point.state, self.lanes), point.losses, point.step
@@ -184,7 +211,7 @@ class Trainer:
             self._between(Point(n, begin, state, losses, dict(clock.seconds)), group, saver)
             for first in range(begin, end, stride):
                 with timer.time(compiles=first == begin):
-                    state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(shared.steps))
+                    state, loss = run.segment(state, lane, first, shared.steps)
                     loss = jax.device_get(loss)[: len(group.lines)]
                 losses += _points(loss, group.spacing)
                 clock.lap("compile" if first == begin else "train")
@@ -199,12 +226,12 @@ class Trainer:
     def _record(self, group: Assigned, end: _End, clock: _Clock, compiled: Compiled) -> Trained:
         """Evaluate what the last stage left, by its program, and write the record of the group."""
         resolved, sizes, point = group.resolved, group.lines[0].sizes, end.point
-        last = resolved.run.trained_to
-        trained = [n for n in sizes if resolved.run.shortest <= n <= last] or [last]
-        validates = [False] * len(sizes) + [True] * len(trained)
-        sums = end.program.evaluate(point.state, end.lane, [*sizes, *trained], validates)
-        at, rows = tuple(zip([*sizes, *trained], validates, strict=True)), group.lines[0].rows
-        exact = [size_losses(resolved.task, rows, (*sizes, *trained), n, last, choosing) for n, choosing in at]
+        last, rows, at = resolved.run.trained_to, group.lines[0].rows, group.evaluated
+        all_sizes, validates = zip(*at, strict=True)
+        trained = [n for n, choosing in at if choosing]
+        self._compiler.settle(group.name, "evaluate")
+        sums = end.program.evaluate(point.state, end.lane, all_sizes, validates)
+        exact = [size_losses(resolved.task, rows, all_sizes, n, last, choosing) for n, choosing in at]
         diverged = jax.device_get(point.state.diverged)
         clock.lap("evaluate")
         if group.taken():

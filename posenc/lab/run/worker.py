@@ -49,16 +49,17 @@ def work(
     """
     runs, code, missing = _Runs(only.runs if only else {}), DONE, 0
     worker = Worker(folder, runs, arrangement(lanes), keep, save_every, watch)
-    for lines, new, total in tuning.stages(folder, only):
-        store.ready(folder)
-        recorded = store.Recorded(folder)
-        groups = waiting(folder, new, recorded.ids(), keep)
-        needed = None if only is None else len(programs(groups, runs))
-        watch.begin(total, len(lines) - sum(map(len, groups.values())), needed)
-        code = max(code, worker.carry_out(begin_anywhere(groups) if only is None else groups, recorded))
-        if code not in (DONE, FAILED):
-            return code
-        missing = total - len(lines)
+    with contextlib.closing(worker.trainer):
+        for lines, new, total in tuning.stages(folder, only):
+            store.ready(folder)
+            recorded = store.Recorded(folder)
+            groups = waiting(folder, new, recorded.ids(), keep)
+            needed = None if only is None else len(programs(groups, runs))
+            watch.begin(total, len(lines) - sum(map(len, groups.values())), needed)
+            code = max(code, worker.carry_out(begin_anywhere(groups) if only is None else groups, recorded))
+            if code not in (DONE, FAILED):
+                return code
+            missing = total - len(lines)
     if only is None:
         return outcome(folder)
     if missing:
@@ -171,7 +172,8 @@ class Worker:
     def _until_done(self, groups: Groups) -> None:
         noted, pause, left, before = 0, PAUSES[0], groups, failures(self.folder)
         while left:
-            held = {group: lines for group, lines in left.items() if not self.run(group, lines)}
+            after = dict(zip(left, [*left.items()][1:], strict=False))
+            held = {group: lines for group, lines in left.items() if not self.run(group, lines, after.get(group))}
             self.watch.others(self.tally.others())
             elsewhere = {group for group, at in failures(self.folder).items() if at != before.get(group)}
             held = {group: lines for group, lines in held.items() if group not in elsewhere}  # one try for each sweep
@@ -185,8 +187,11 @@ class Worker:
                 pause = PAUSES[0]
             left = held
 
-    def run(self, group: str, lines: list[PlannedTrial]) -> bool:
-        """One group: train, evaluate, record; False where another worker holds it.
+    def run(
+        self, group: str, lines: list[PlannedTrial], following: tuple[str, list[PlannedTrial]] | None = None
+    ) -> bool:
+        """One group: train, evaluate, record; False where another worker holds it. Compile those of the `following`
+        group meanwhile.
 
         An exception is kept with its traceback, and the sweep goes on.
         """
@@ -214,6 +219,7 @@ class Worker:
                 if fault is not None:
                     raise fault
                 assigned = Assigned(group, lines, run, claim.token, claim.taken)
+                self._compile_ahead(assigned, following)
                 outcome = self.trainer.train(assigned, Home(self.folder), self._record)
             except (Stopped, store.DiskError):
                 raise
@@ -230,6 +236,14 @@ class Worker:
             self.watch.log(outcome, group=group, seconds=round(time.monotonic() - began, 3))
             self._finished(label, outcome, began)
         return True
+
+    def _compile_ahead(self, now: Assigned, following: tuple[str, list[PlannedTrial]] | None) -> None:
+        """Have a thread compile what this group is evaluated by, and all of the next one."""
+        with contextlib.suppress(Exception):  # what is wrong with a group is said when it is its turn
+            self.trainer.compile_ahead(now, "evaluate")
+            if following is not None and len(store.held(self.folder)) == 1:  # else another worker may take it
+                name, lines = following
+                self.trainer.compile_ahead(now._replace(name=name, lines=lines, resolved=self.runs(lines[0])))
 
     def _finished(self, label: str, outcome: str, began: float) -> None:
         self.watch.others(self.tally.others())
