@@ -223,6 +223,7 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
     watch = Watch()
     assert sweep(experiment(), folder, watch=watch) == 0
     assert watch.labels() == [] and store.status(folder).counts["done"] == 4
+    assert [said[1] for said in watch.heard if said[0] == "others"][-1] == 4
     assert ["2 groups" in note for note in watch.notes()] == [True]
 
 
