@@ -175,6 +175,13 @@ def test_a_manifest_that_is_something_else_is_named(saved, content):
         checkpoints.manifest(saved)
 
 
+def test_an_edited_manifest_is_named(saved):
+    place = saved / checkpoints.MANIFEST
+    place.write_bytes(place.read_bytes().replace(b'"jax":"1"', b'"jax":"2"'))
+    with pytest.raises(ValueError, match="manifest.json does not match its checksum"):
+        checkpoints.manifest(saved)
+
+
 def test_a_checkpoint_under_another_name_is_named(saved):
     with pytest.raises(ValueError, match="step 40"):
         checkpoints.manifest(saved.rename(saved.with_name(f"80.{TOKEN}")))
