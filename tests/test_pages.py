@@ -71,6 +71,7 @@ def test_fields_are_the_counts_of_the_record():
         f"{found(last):.2f}" for found in (median, min, max)
     ]
     assert value(of, f"{field}|n") == "10" and value(of, "token_k_back|schemes|64") == str(len(back))
+    assert refresh(f"It is <!-- first_look|{field} -->.") == f"It is {median(last):.2f}<!-- first_look|{field} -->."
     best = max(median(share for share, _ in runs) for label, runs in back.items() if label != "rope")
     assert refresh(_noted("token_k_back|best!rope|64|last")) == (
         f"{best:.2f}<!-- first_look|token_k_back|best!rope|64|last -->"

@@ -21,7 +21,7 @@ from posenc.lab.results.table import METRICS
 
 STATISTICS = ("median", "min", "max", "low", "high", "n", "fall")
 IN_TEXT = re.compile(r"\{([^{}|]*\|[^{}]*)\}")
-IN_DOCUMENT = re.compile(r"[\d.,]*\d( %)?<!-- (\w+)\|([^>]*?) -->")
+IN_DOCUMENT = re.compile(r"(?:[\d.,]*\d(?: %)?)?<!-- (\w+)\|([^>]*?) -->")
 
 
 def fill(text: str, of: Measured) -> str:
@@ -31,7 +31,7 @@ def fill(text: str, of: Measured) -> str:
 
 def refresh(text: str) -> str:
     """Return a document with the number before each field as the record has it now."""
-    return IN_DOCUMENT.sub(lambda m: f"{value(measured(m[2]), m[3])}<!-- {m[2]}|{m[3]} -->", text)
+    return IN_DOCUMENT.sub(lambda m: f"{value(measured(m[1]), m[2])}<!-- {m[1]}|{m[2]} -->", text)
 
 
 def value(of: Measured, field: str) -> str:
@@ -81,8 +81,7 @@ def _number(of: Measured, task: str, scheme: str, size: int, rest: Sequence[str]
     seeds = of.seeds(task, label, size, **which)
     if not len(seeds):
         raise LookupError(f"{label!r} has no such run at {size}; sizes are {', '.join(map(str, of.sizes(task)))}")
-    shown = {"min": min, "max": max, "n": len}
-    number = (
-        shown[statistic](seeds) if statistic in shown else getattr(of.summary(task, label, size, **which), statistic)
-    )
-    return str(number) if statistic == "n" else f"{number:.2f}"
+    if statistic == "n":
+        return str(len(seeds))
+    of_seeds = {"min": min, "max": max}.get(statistic)
+    return f"{of_seeds(seeds) if of_seeds else getattr(of.summary(task, label, size, **which), statistic):.2f}"

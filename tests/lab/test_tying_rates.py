@@ -235,8 +235,5 @@ def test_norms_differ_beyond_training_as_their_record_says():
     assert gap.size == 24 and {lr: s.median for lr, s in gap.by_rate.items()} == pytest.approx(
         {lr: median(at[lr].values()) for lr in found.reported}
     )
-    assert [f"{s.median:.2f}" for s in gap.by_rate.values()] == ["0.96", "0.88", "0.28"]
-    said = (FOLDER.parent / "docs" / "results.md").read_text(encoding="utf-8")
-    assert "right at 3e-4, 1e-3 and 3e-3, and at 24 tokens .96, .88 and .28." in said
     (pre,) = (c for c in statistics.cells(results) if c.scheme == "rope (depth=8, norm=pre)")
     assert pre.ties == (LOW, MIDDLE, HIGH, 1e-2, 3e-2), "validation cannot tell rates apart by a factor of a hundred"
