@@ -26,11 +26,11 @@ titles = atlas.titles("decoder", PROBE.steps)
 counted = "tokens"
 metric = {PROBE.task: PROBE.metric}  # of all its keys, none of which is later than another by rule
 reading = """
-Of {|schemes|32} rows, stretched RoPE included, {|count|32} learn recall and {|count|128} keep 0.9 up to length 128.
-Recall by content extrapolates with a penalty on distance or without one. RoPE reaches {|rope|128} at 128, and base 10
-only {|rope(base=10.0)|128}. Without positions the model reaches {|nope (model=decoder)|32} at the trained length, but
-its loss was still falling. Two seeds cannot rank rows here, because some runs of one row learn the task and others do
-not.
+Recall is learned by {|count|32} of {|schemes|32} rows, stretched RoPE included, and {|count|128} keep 0.9 up to
+length 128. Recall by content extrapolates with a penalty on distance or without one. RoPE reaches {|rope|128} at 128,
+and base 10 only {|rope(base=10.0)|128}. Without positions the model reaches {|nope (model=decoder)|32} at the trained
+length, but its loss was still falling. Two seeds cannot rank rows here, because some runs of one row learn the task
+and others do not.
 """
 
 

@@ -114,8 +114,8 @@ reading = """
 Without further training ReRoPE finds {|rerope(window=8), trained with rope|256} of the tokens at length 256, and RoPE
 itself {|rope|256}. NTK reaches {|ntk(factor=16.0), trained with rope|256}, but YaRN only
 {|yarn(factor=16.0), trained with rope|256}. Position interpolation falls to
-{|pi(factor=16.0), trained with rope|256}, because a neighbour is then half a step away. After 400 steps at length 128
-every method finds at least 0.9 there. At length 256 interpolation then reaches
+{|pi(factor=16.0), trained with rope|256}, because neighbours are then less than a step apart. After 400 steps at
+length 128 every method finds at least 0.9 there. At length 256 interpolation then reaches
 {|rope, then pi(factor=8.0), length=128|256} and LongRoPE {|rope, then longrope(factor=8.0), length=128|256}.
 """
 

@@ -36,11 +36,11 @@ titles = {TASK: "Token three places back, behind fillers"}
 counted = "fillers"
 plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(1, 4, 8, 12, 16, 32, 64, 128))
 reading = """
-Distance schemes do not change their outputs when a text moves behind masked tokens; the figure shows it before and
-after training. Learned and sinusoidal encodings do change, and they fail behind 12 fillers: {|learned|12} and
-{|sinusoidal|12}. They solve the trained range: {|learned|8} and {|sinusoidal|8} behind 8 fillers. Invariance is not
-enough for distance tasks. Behind 128 visible fillers xPos reaches {|xpos|128}, RoPE {|rope|128} with seeds from
-{|rope|128|min}, and T5 {|t5|128}.
+T5, ALiBi, KERPLE and RoPE do not change their outputs when a text moves behind masked tokens (see the figure).
+Learned and sinusoidal encodings and FIRE do change them. The first two solve 8 fillers ({|learned|8},
+{|sinusoidal|8}) and fail behind 12 ({|learned|12}, {|sinusoidal|12}). Invariance is not enough for distance tasks.
+xPos reaches {|xpos|128} behind 128 visible fillers, RoPE {|rope|128} with seeds from {|rope|128|min}, and T5
+{|t5|128}.
 """
 
 

@@ -25,7 +25,7 @@ names, counted, figure = copies.names, copies.counted, copies.figure
 reading = """
 A window of 16 tokens is enough here, and FoX ({|fox|1024}) and ALiBi ({|alibi|1024}) stay flat up to 1,024 tokens.
 RoPE falls to {|rope|1024} and learned positions to {|learned|1024}. Their loss rises because unseen positions disturb
-them, not because they lack context. FIRE ({|fire|1024}) and T5 ({|t5|1024}) extrapolate best on copies, but they lose
+them, not because they lack context. FIRE ({|fire|1024}) and T5 ({|t5|1024}) extrapolate well on copies, but they lose
 here. Three seeds decide no order.
 """
 

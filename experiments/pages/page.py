@@ -39,7 +39,7 @@ def _parts(of: Measured) -> Iterator[str]:
     yield fill(" ".join(of.reading.split()), of)
     yield "## Doubts"
     rows = [*_doubts(of)]
-    yield markdown(("task", "doubt", "schemes"), rows) if rows else "None by our rules."
+    yield markdown(("task", "doubt", "schemes"), rows) if rows else "Our rules find no doubt."
 
 
 def _results(of: Measured) -> Iterator[str]:
