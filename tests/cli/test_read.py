@@ -98,9 +98,9 @@ def test_a_table_is_printed_where_its_rules_cannot_be(runs, tmp_path, encoding):
 @pytest.mark.parametrize("change", [{"id": [1]}, {"run": 1}])
 @pytest.mark.parametrize("command", ["status", "table"])
 def test_a_damaged_plan_is_one_sentence(refuse, runs, command, change):
-    first, *rest = (runs / "plan.jsonl").read_text().splitlines()
-    (runs / "plan.jsonl").write_text("\n".join([json.dumps({**json.loads(first), **change}), *rest]))
-    assert refuse(command, "mine").startswith("line 1 of ")
+    shared, first, *rest = (runs / "plan.jsonl").read_text().splitlines()
+    (runs / "plan.jsonl").write_text("\n".join([shared, json.dumps({**json.loads(first), **change}), *rest]))
+    assert refuse(command, "mine").startswith("line 2 of ")
 
 
 READ = [

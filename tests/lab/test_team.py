@@ -127,7 +127,7 @@ def test_what_another_worker_fails_at_is_not_waited_for(tmp_path, monkeypatch):
     plan_experiment(experiment(), folder)
     seen = []
 
-    def elsewhere(worker, group, lines):
+    def elsewhere(worker, group, lines, following=None):
         seen.append(group)
         store.write_error(folder, group, "failed", "elsewhere")
         return False
