@@ -36,6 +36,11 @@ def ability_of(task: str) -> str:
     return ast.literal_eval(source) if source else ""
 
 
+def tasks_with(ability: str) -> tuple[str, ...]:
+    """The names of our tasks that need an ability."""
+    return tuple(name for name in sorted(declarations(TASKS)) if ability_of(name) == ability)
+
+
 def _attribute_source(task: grammar.Tree, attribute: str) -> str:
     """What the class of a task sets an attribute to, as source text; of `shifted` what the task in its setting does."""
     body = declarations(TASKS).get(task.name, {}) if isinstance(task, grammar.Call) else {}
