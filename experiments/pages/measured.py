@@ -11,7 +11,7 @@ import pandas as pd
 
 import posenc
 from posenc.lab.metrics import LOSSES
-from posenc.lab.results.effective_memory import effective_memories
+from posenc.lab.results.excess import effective_memories
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import HOLDS, Summary, summary

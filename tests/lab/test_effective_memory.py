@@ -11,8 +11,7 @@ from posenc.lab.figures.by_place import LEAST, excess_curve, excess_panels
 from posenc.lab.figures.figures import drawing
 from posenc.lab.figures.tables import memories, notes
 from posenc.lab.metrics import PARTS
-from posenc.lab.results.effective_memory import effective_memories, effective_memory
-from posenc.lab.results.excess import excess, octaves, window_excess
+from posenc.lab.results.excess import effective_memories, effective_memory, excess, octaves, window_excess
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.experiment_file import from_file

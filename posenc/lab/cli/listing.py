@@ -143,7 +143,7 @@ def experiments() -> list[dict[str, Any]]:
 def header_of(path: Path) -> Header:
     """The header of an experiment file, read without running it."""
     try:
-        return header(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+        return header(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "", path)
     except (SyntaxError, ValueError):
         return Header(UNREADABLE)
 

@@ -29,7 +29,7 @@ from posenc.lab.figures.fitting import Columns, narrow
 from posenc.lab.figures.html_table import TableBlock, html_table, with_floors
 from posenc.lab.figures.style import plain
 from posenc.lab.metrics import GAIN, LOSSES, merit
-from posenc.lab.results.effective_memory import effective_memories
+from posenc.lab.results.excess import effective_memories
 from posenc.lab.results.learned import above_floor, hindrance
 from posenc.lab.results.losses import falling
 from posenc.lab.results.rate_gaps import by_rate

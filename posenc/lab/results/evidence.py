@@ -44,7 +44,6 @@ class Evidence:
         pairs = [(record, trial) for record in results.records for trial in record.trials]
         self._trials = grouped(((r.task.label, results.label(r, trial)), (r, trial)) for r, trial in pairs)
         self._values: dict[tuple[Measure, str], Values] = {}
-        self._tuning = results.tuning
 
     @property
     def tasks(self) -> list[str]:
@@ -189,16 +188,6 @@ class Evidence:
         weights = {n: average([float(m == n) for m in sizes], sizes, measure.weights) for n in sizes}
         rows = {n: self.examples(measure._replace(over=(n,)), scheme) for n in sizes}
         return 1 / sum(w * w / rows[n] for n, w in weights.items()) if sizes and all(rows.values()) else 0.0
-
-    @property
-    def rates_tried(self) -> dict[str, list[float]]:
-        """Task to the learning rates of all its runs, those among which tuning seeds chose too."""
-        tried = {task: set[float]() for task in self.tasks}
-        for (task, _), runs in self._trials.items():
-            tried[task] |= {trial.knobs.lr for _, trial in runs}
-        for record in self._tuning:
-            tried.setdefault(record.task.label, set()).update(trial.knobs.lr for trial in record.trials)
-        return {task: sorted(rates) for task, rates in tried.items()}
 
     def steps(self, task: str) -> int:
         """For how many steps a task was trained, at most."""

@@ -1,7 +1,10 @@
-"""What models lose above the best reader of a source, by place, in octaves: places up to 4, 8, 16, and so on. No jax.
+"""What models lose above the best reader of a source: by place, and as the tokens that a reader must see. No jax.
 
-A causal model does not see how long its text is, so each octave is read where its places stand in the narrowest bins:
-in the shortest texts that reach its end.
+By place it is read in octaves: places up to 4, 8, 16, and so on. A causal model does not see how long its text is, so
+each octave is read where its places stand in the narrowest bins: in the shortest texts that reach its end.
+
+A loss that stays flat beyond training may be that of a model that uses all of its context, or of one that sees a window
+of it. The window whose exact loss is the model's, its effective memory, is one number that tells them apart (ours).
 """
 
 from __future__ import annotations
@@ -9,8 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from posenc.lab.metrics import NATS, PARTS
 from posenc.lab.results.floors import BAYES
+from posenc.lab.results.rates import seed_values
+from posenc.lab.results.results import Results
+from posenc.lab.results.statistics import at_chosen_rates
 from posenc.lab.store.schema import TaskRecord
 
 
@@ -48,3 +56,45 @@ def window_excess(task: TaskRecord, octave: Octave) -> dict[int, float]:
     it."""
     windows = (task.places or {})[octave.size].get("windows", {})
     return {int(w): excess(task, octave, windows, w) for w in windows}
+
+
+def effective_memory(excess: float, lost: Mapping[int, float]) -> float:
+    """The window that loses `excess` nats above the least loss, of those in `lost`; between two of them by a straight
+    line over the logarithm of their tokens. It is 0 where the shortest loses less.
+
+    >>> effective_memory(0.25, {1: 1.0, 2: 0.5, 8: 0.0})
+    4.0
+    """
+    windows = sorted(lost)
+    losses = np.minimum.accumulate([lost[w] for w in windows])
+    if excess > losses[0]:
+        return 0.0
+    return float(2 ** np.interp(excess, losses[::-1], np.log2(windows)[::-1]))
+
+
+def effective_memories(results: Results, size: int) -> dict[tuple[str, str], float]:
+    """Task and scheme to the effective memory at a size: that of the median over runs of what they lose above the least
+    loss, at the places beyond training, at the learning rates that are reported. Tasks without exact losses of windows,
+    and schemes without a finished run at this size, are left out."""
+    runs: dict[tuple[str, str], dict[tuple[float, int], float]] = {}
+    lost: dict[str, dict[int, float]] = {}
+    for task, label, trial in at_chosen_rates(results):
+        if (windows := _windows(task, size)) and trial.places and size in trial.places:
+            lost[task.label] = windows
+            above = excess(task, _far(task, size), trial.places[size])
+            runs.setdefault((task.label, label), {})[trial.knobs.lr, trial.knobs.seed] = above
+    medians = {key: float(np.median(values)) for key, values in seed_values(runs).items()}
+    return {key: effective_memory(median, lost[key[0]]) for key, median in medians.items()}
+
+
+def _windows(task: TaskRecord, size: int) -> dict[int, float]:
+    """What each window loses beyond training at a size, the whole text among them; older records hold too few."""
+    bins = (task.places or {}).get(size, {})
+    if "1" not in bins.get("windows", {}) or len(bins.get(BAYES, ())) <= (far := _far(task, size)).bins.start:
+        return {}
+    return window_excess(task, far) | {size: 0.0}
+
+
+def _far(task: TaskRecord, size: int) -> Octave:
+    """The bins of places of a size that lie beyond training as a whole."""
+    return Octave(size, slice(-(-(task.first_beyond or 0) // (task.places or {})[size]["width"]), None))

@@ -28,6 +28,7 @@ from posenc.lab.spec.experiment import Experiment, Header, check_many
 from posenc.lab.spec.modules import pointing
 from posenc.lab.spec.run import Plan
 
+_LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 _WORDS = ("titles", "names", "counted")
 _PARTS = ("source", "setting", "cost", "command", "variation", "result")
 
@@ -55,7 +56,7 @@ def from_file(path: str | Path, yes: bool = False) -> Experiment:
             tuple(module.runs()),
             getattr(module, "plan", Plan()),
             path.name,
-            header(module.__doc__ or ""),
+            header(module.__doc__ or "", path),
             getattr(module, "figure", None),
             {name: getattr(module, name) for name in _WORDS if hasattr(module, name)},
             getattr(module, "metric", None),
@@ -65,10 +66,11 @@ def from_file(path: str | Path, yes: bool = False) -> Experiment:
     return made
 
 
-def header(doc: str) -> Header:
+def header(doc: str, path: Path | None = None) -> Header:
     """The parts of an experiment file's docstring: the claim first, then `Source:`, `Cost:` and so on.
 
-    A part ends with its paragraph, but for the result, which may have many and keeps an empty line between them.
+    A part ends with its paragraph, but for the result, which may have many and keeps an empty line between them. Where
+    the file has a page beside it, as in the repository, the reading there is the result.
     """
     lines: dict[str, list[str]] = {"claim": []}
     part = "claim"
@@ -80,7 +82,15 @@ def header(doc: str) -> Header:
             part = ""
         if part:
             lines.setdefault(part, []).append(line.strip())
-    return Header(**{name: _paragraphs(text) for name, text in lines.items()})
+    parts = {name: _paragraphs(text) for name, text in lines.items()}
+    return Header(**parts | ({"result": read} if path is not None and (read := _reading(path)) else {}))
+
+
+def _reading(path: Path) -> str:
+    """The reading on the page of an experiment file, without its links; empty where it has none."""
+    page = path.with_suffix(".md")
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    return _LINK.sub(r"\1", text.partition("\n## Reading\n")[2].partition("\n## ")[0].strip())
 
 
 def _paragraphs(lines: list[str]) -> str:
