@@ -6,8 +6,11 @@ import contextlib
 import importlib.util
 import os
 import sys
+import threading
 
 INTERRUPTED = 130
+COMPILES = "posenc-compile"
+"""The thread of `posenc.lab.run.ahead`."""
 NEEDED = ("tyro", "rich", "scipy", "flax", "optax", "orbax")
 """What the extra `lab` installs."""
 
@@ -15,11 +18,11 @@ NEEDED = ("tyro", "rich", "scipy", "flax", "optax", "orbax")
 def main() -> int:
     """Run the command line, or say in one sentence what to install; returns the exit code.
 
-    An interrupt ends the process here: claims are released and sentences printed, and threads of XLA that still compile
+    A signal ends the process here: claims are released and sentences printed, and threads of XLA that still compile
     would crash an interpreter that is taken down around them.
     """
     code = run()
-    if code == INTERRUPTED:
+    if code == INTERRUPTED or any(thread.name == COMPILES for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
                 stream.flush()

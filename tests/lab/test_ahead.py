@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc.lab.run.ahead import Compiler
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.train.ahead import Ahead
 from posenc.lab.train.compiling import Programs, count_compilations, forget
@@ -54,3 +55,17 @@ def test_programs_that_were_called_are_dropped_and_those_made_ahead_stay():
     with count_compilations() as again:
         f(2, jnp.ones(3))
     assert again.programs == 1
+
+
+def test_a_part_that_has_not_begun_is_taken_back_and_one_that_has_is_waited_for():
+    compiler, begun, go, done = Compiler(), threading.Event(), threading.Event(), []
+    compiler.begin("first", {"train": lambda: (begun.set(), go.wait(), done.append("first"))})
+    begun.wait()
+    compiler.begin("second", {"train": lambda: done.append("second"), "evaluate": lambda: 1 / 0})
+    compiler.settle("second", "train")
+    assert done == [], "nobody waits for what has not begun"
+    go.set()
+    compiler.settle("first", "train")
+    compiler.settle("second", "evaluate")  # it fails again, and says why, where it is called
+    assert done == ["first"]
+    compiler.close()
