@@ -4,12 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import posenc
 from posenc.schemes import alibi
 from tests.oracles.alibi import slopes as of_the_paper
-from tests.schemes.helpers import attend, bias, made, tokens
+from tests.schemes.helpers import bias, made
 
 PLACES = np.array([0, 1, 2, 5, 9])
 
@@ -48,22 +47,6 @@ def test_slopes_learned_through_a_logistic_start_anywhere_near_an_eighth():
     b = bias(scheme, params, PLACES[:2], heads=4096)
     np.testing.assert_allclose(b[:, 1, 0], -1 / (1 + np.exp(-drawn[0])), rtol=1e-5)
     np.testing.assert_allclose(b[:, 0, 1], -1 / (1 + np.exp(-drawn[1])), rtol=1e-5)
-
-
-@pytest.mark.parametrize("text", ["alibi", "alibi(form='sided', slopes='log')", "kerple", "fox", "t5", "shaw(reach=2)"])
-def test_heads_on_two_devices_keep_their_own_slopes(text):
-    """A slope that is counted from the start of each shard gives every shard the first heads' slopes."""
-    scheme, params = made(text)
-    q, k, v, x = tokens(6)
-    mesh = Mesh(np.array(jax.devices()[:2]), ("heads",))
-    over = lambda a, axis: jax.device_put(  # noqa: E731
-        a, NamedSharding(mesh, PartitionSpec(*[None] * axis, *["heads"] * (axis >= 0)))
-    )
-    apart = {"layer": jax.tree.map(lambda a: over(a, -1), params["layer"])}
-    apart["heads"] = jax.tree.map(lambda a: over(a, 0), params["heads"])
-    run = jax.jit(lambda p, q, k, v, x: posenc.attend(scheme, p, q, k, v, x=x))
-    out = run(apart, *(over(a, 1) for a in (q, k, v)), over(x, -1))
-    np.testing.assert_allclose(out, attend(scheme, params, q, k, v, x), atol=1e-6)
 
 
 def test_far_apart_the_penalty_is_still_exact_where_the_key_only_form_is_not():

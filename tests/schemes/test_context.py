@@ -1,7 +1,6 @@
 """Selective RoPE, CARoPE and RePo: rotations by what the tokens say, and what ties them to RoPE."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -62,9 +61,6 @@ class TestCARoPE:
         c = located(scheme, params, np.zeros((2, 8), np.float32))
         np.testing.assert_allclose(np.diff(c, axis=0)[0], [1, base**-0.5], rtol=1e-4)
 
-    def test_two_features_are_a_pair_of_the_second_frequency(self):
-        assert posenc.bind(posenc.parse("carope(first=1)"), posenc.Dims(8, 1, 2, 16))
-
 
 class TestRePo:
     def test_between_two_sequences_each_token_chooses_by_its_own_features(self):
@@ -76,18 +72,3 @@ class TestRePo:
         w = params["layer"]["w"]
         where = {"positions": asked @ w, "key_positions": key_x @ w, "mask": "full"}
         np.testing.assert_allclose(ours, attend(*start("rope(base=100.0)"), q[:3], k, v, **where), atol=2e-6)
-
-    def test_shared_positions_leave_grouped_keys_few(self):
-        dims = posenc.Dims(width=8, heads=4, head=4, trained=16, key_heads=2)
-        for mode, kept in (("shared", 2), ("linear", 4), ("swiglu", 4)):
-            scheme, params = made(f"repo(mode={mode!r})", dims)
-            cache = posenc.Cache.empty(scheme, params, dims, batch=1, capacity=4, dtype=jnp.float32)
-            assert cache.k.shape == (1, kept, 4, 4)
-
-    def test_it_starts_with_small_weights_and_an_eighth_of_the_width(self):
-        _, params = made("repo", posenc.Dims(width=136, heads=4, head=4, trained=16))
-        shapes = {name: a.shape for group in params.values() for name, a in group.items()}
-        assert shapes == {"gate": (17, 136), "content": (17, 136), "w": (4, 17)}
-        gate = np.asarray(params["layer"]["gate"])
-        assert np.abs(gate).max() <= 0.06 and abs(gate.std() / 0.02 - 1) < 0.05
-        assert made("repo", posenc.Dims(9, 1, 4, 16))[1]["heads"]["w"].shape == (1, 2)

@@ -5,16 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from tests.golden.through import scores
 from tests.schemes.helpers import attend, made, tokens
 
-PLACES = np.array([0, 1, 2, 4, 9, 30], np.int32)
 AP = "grape_ap(source='value')"
-
-
-def added(scheme, params, q, k):
-    """What is added to the scores of these queries and keys."""
-    return np.asarray(scores(scheme, params, q, k, positions=PLACES, key_positions=PLACES, scale=0.0))
 
 
 def test_a_direction_of_nothing_has_a_finite_gradient():
@@ -32,13 +25,6 @@ def test_in_a_sum_the_gates_see_what_the_schemes_before_leave():
     first, last = (made(text, dims) for text in ("grape_a + rope", "rope + grape_a"))
     params = first[1]
     assert np.abs(attend(first[0], params, q, k, v) - attend(last[0], params[::-1], q, k, v)).max() > 1e-4
-
-
-def test_grape_a_starts_at_the_slopes_of_alibi_with_directions_of_no_favour():
-    _, params = made("grape_a(gate='both')", posenc.Dims(width=6, heads=512, head=16, trained=16))
-    np.testing.assert_allclose(jax.nn.softplus(params["heads"]["omega"]), 1, rtol=1e-6)
-    u, v = (np.asarray(params["heads"][n]) for n in "uv")
-    assert u.shape == (512, 16) and abs(u.std() * 4 - 1) < 0.05 and abs((u * v).mean()) < 1e-2
 
 
 def test_a_window_leaves_the_penalties_within_it():

@@ -5,10 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import posenc
 from posenc.schemes import kerple
 from tests.golden.through import bias as through_bias
-from tests.schemes.helpers import DIMS, attend, bias, made, tokens
+from tests.schemes.helpers import DIMS, bias, made
 
 PLACES = np.array([0, 1, 2, 5, 9, 30])
 SPREAD = PLACES.astype(np.float32)
@@ -64,32 +63,6 @@ def test_a_power_without_its_guard_would_be_noticed(monkeypatch):
         test_gradients_are_finite_at_distance_0_even_with_respect_to_positions("kerple(kernel='power')")
 
 
-@pytest.mark.parametrize(
-    ("text", "most"),
-    [
-        ("kerple(kernel='none', weight=True)", {"w1": 1, "w2": 2}),
-        ("kerple", {"r1": 2, "r2": 1}),
-        ("kerple(kernel='power', weight=True)", {"r1": 1, "r2": 2, "w1": 1, "w2": 2}),
-    ],
-)
-def test_kerple_starts_uniform_between_nothing_and_the_bounds_of_its_authors(text, most):
-    params = made(text, posenc.Dims(width=4, heads=4096, head=1, trained=4))[1]["heads"]
-    assert params.keys() == most.keys()
-    for name, top in most.items():
-        u = np.asarray(params[name])
-        assert u.shape == (4096,) and 0 <= u.min() and u.max() <= top and abs(u.mean() - top / 2) < 0.03 * top
-
-
-def test_fire_takes_its_threshold_from_the_model_and_starts_with_what_it_declares():
-    scheme, params = made("fire", posenc.Dims(width=4, heads=512, head=2, trained=77))
-    assert scheme.threshold == 77.0 and scheme.bidirectional is False
-    assert posenc.bind(posenc.parse("fire(threshold=512)"), DIMS).threshold == 512.0
-    assert float(params["layer"]["c"]) == np.float32(0.1) and float(params["layer"]["m"]) == 1
-    w = np.asarray(params["heads"]["w2"])
-    assert w.shape == (512, 32) and np.abs(w).max() <= 32**-0.5 and abs(w.std() * (3 * 32) ** 0.5 - 1) < 0.03
-    assert all(np.abs(params["layer"][n]).max() <= 1 and params["layer"][n].shape == (32,) for n in ("w1", "b1"))
-
-
 @pytest.mark.parametrize("name", ["c", "m"])
 def test_fire_is_finite_where_its_scale_or_threshold_is_nothing(name):
     scheme, params = made("fire(threshold=3.0)")
@@ -111,11 +84,6 @@ def test_where_the_query_stands_at_the_threshold_the_slope_of_fire_lies_between_
 
     below, tie, above = (float(slope(jnp.float32(m))) for m in (0.999, 1.0, 1.001))
     assert below == 0 != above and min(below, above) <= tie <= max(below, above)
-
-
-def test_fire_for_both_sides_sees_the_future():
-    assert "bidirectional" not in posenc.parse("fire").limits
-    assert np.isfinite(attend(*made("fire(bidirectional=True)"), *tokens(4)[:3], mask="full")).all()
 
 
 def test_sandwich_is_as_exact_at_far_distances_as_at_near_ones():

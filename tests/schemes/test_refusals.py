@@ -50,14 +50,18 @@ binary: bits=0; bits=-1; bits=32
 llama4: floor=0
 transformer_xl: base=1.0
 tupe: buckets=6; buckets=-4; buckets=8, reach=2
-fope: length=0; gain=-1.0
+fope: length=0; gain=-1.0; base=0.0; base=-1.0; base=1.0
 complex_order: words=-1
 music_transformer: reach=0
 carope: base=0.5; first=2
 convit: axes=0; locality=-1.0
 grape_a: gate='value'
-grape_m: omega_scale=0.0
+grape_m: omega_scale=0.0; base=0.0; base=-1.0; base=1.0
 cope: npos=0
+abacus: rows=1
+vo_rope: base=0.0; base=-1.0; base=1.0
+pope: base=0.0; base=-1.0; base=1.0
+complex_order: base=0.0; base=-1.0; base=1.0
 shaw: reach=-1
 xpos: gamma=0; scale_base=0; scale_base=-512; base=1
 """
@@ -117,6 +121,7 @@ SIZES = [
     ("algebraic(structure='grid')", (8, 1, 7, 16), "7 features.* 6"),
     ("algebraic(structure='grid')", (8, 1, 1, 16), "1 features.* 4"),
     ("log_n", (8, 1, 4, 1), "'log_n'.*length, 1"),
+    ("t5(buckets=6)", (4, 1, 4, 8, None, None, False), "buckets=6"),
     ("ssmax", (8, 1, 4, 1), "'ssmax'.*length, 1"),
     ("transformer_xl", (5, 1, 5, 8), "even, not 5"),
     ("complex_order", (7, 1, 7, 16), "'complex_order'.* 7 .* 8"),

@@ -9,7 +9,6 @@ import posenc
 from tests.golden.through import scores
 from tests.schemes.helpers import attend, made, tokens
 
-NONE = {"layer": {}, "heads": {}}
 TWO = ("rerope(window=3", "self_extend(group=2, window=4")
 INDEX = np.arange(12, dtype=np.int32)
 
@@ -23,28 +22,6 @@ def scores_of(text, positions=INDEX, alike=False):
 
 
 PAST = np.tri(12, dtype=bool)
-
-
-def test_the_model_says_whether_both_ways_are_meant_and_how_wide_the_window_is():
-    for causal in (True, False):
-        dims = posenc.Dims(32, 4, 8, trained=4096, causal=causal)
-        assert posenc.bind(posenc.parse("rerope"), dims) == posenc.parse(
-            f"rerope(window=512, bidirectional={not causal})"
-        )
-        assert posenc.bind(posenc.parse("self_extend"), dims) == posenc.parse(
-            f"self_extend(group=8, window=1024, bidirectional={not causal})"
-        )
-    assert posenc.bind(posenc.parse("rerope"), posenc.Dims(8, 1, 8, trained=3)).window == 1
-
-
-@pytest.mark.parametrize("text", TWO)
-def test_a_stored_key_is_never_turned_again(text):
-    """What a cache keeps of a token is the same however many come after it."""
-    scheme, _ = made(f"{text})")
-    k = jnp.asarray(tokens(9)[1][:, 0])
-    key = jax.jit(lambda k: scheme.key({}, k, jnp.arange(len(k))))
-    long, short = key(k), key(k[:4])
-    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[:4], b), long, short)
 
 
 @pytest.mark.parametrize("text", TWO)
@@ -67,15 +44,6 @@ def test_what_others_add_is_kept_near_and_far_wherever_they_stand(text):
     expected = mixed(scores_of(text) + scores_of("alibi") - scores_of("nope"), v)
     for both in (f"alibi + {text}", f"{text} + alibi"):
         np.testing.assert_allclose(attend(*made(both), q, k, v), expected, atol=2e-6)
-
-
-def test_the_slope_of_tapa_is_finite_at_distance_0():
-    """That of d^0.1 is not."""
-    q, k, v, _ = tokens(4)
-    scheme, _ = made("tapa")
-    f = lambda x: (posenc.attend(scheme, NONE, q, k, v, positions=x) ** 2).sum()  # noqa: E731
-    back = jax.jit(jax.grad(f))(jnp.asarray([1.0, 1.0, 1.0, 4.0]))
-    assert np.isfinite(back).all() and np.abs(back).max() > 0
 
 
 def test_penalties_after_tapa_are_added_to_what_it_makes():

@@ -9,7 +9,6 @@ import pytest
 
 import posenc
 from posenc import Dims
-from tests.oracles import mrope as mrope_oracle
 from tests.test_orthogonal import entries
 
 D = 8
@@ -46,9 +45,6 @@ def scores(text, positions, seed=0):
     return rotated_query(scheme, p, q, positions) @ rotated_key(scheme, p, k, positions).T
 
 
-# RoPE in the plane
-
-
 def test_mixed_frequencies_start_as_lengths_in_two_directions_at_right_angles_drawn_for_each_head():
     scheme = posenc.bind(posenc.parse("rope_2d(frequencies='mixed')"), DIMS)
     f = posenc.init(scheme, jax.random.key(0), DIMS)["heads"]["frequency"]
@@ -63,61 +59,6 @@ def test_far_places_are_as_exact_as_near_ones(text):
     """No angle is rounded with its position."""
     near = np.stack([np.arange(5), np.arange(5)[::-1], np.arange(5) * 2][: posenc.parse(text).axes], -1)
     np.testing.assert_allclose(scores(text, near + 2**20), scores(text, near), atol=5e-6)
-
-
-# M-RoPE
-
-
-def test_pairs_are_shared_out_as_in_the_released_models():
-    shared = lambda text, head: posenc.bind(posenc.parse(text), Dims(head, 1, head, 16)).sections  # noqa: E731
-    assert shared("mrope", 128) == (16, 24, 24) and shared("mrope(order='interleaved')", 128) == (24, 20, 20)
-    for head in range(2, 40, 2):
-        for text in ("mrope", "mrope(order='interleaved')"):
-            assert sum(shared(text, head)) == head // 2 and min(shared(text, head)) >= 0
-
-
-@pytest.mark.parametrize("order", ["chunked", "interleaved"])
-@pytest.mark.parametrize("sections", [(24, 20, 20), (22, 21, 21), (64, 0, 0), (30, 20, 14)])
-def test_every_pair_reads_the_axis_of_its_section(order, sections):
-    scheme = posenc.bind(posenc.parse(f"mrope(sections={sections}, order={order!r})"), Dims(128, 1, 128, 16))
-    unit = np.concatenate([np.ones(64), np.zeros(64)])[None].astype(np.float32)
-    owners = [mrope_oracle.axis(scheme, pair) for pair in range(64)]
-    assert [owners.count(a) for a in range(3)] == list(sections)
-    for axis in range(3):
-        turned = rotated_query(scheme, {}, unit, jnp.asarray([np.eye(3)[axis] * 2000000.0]))[0, 64:]
-        np.testing.assert_array_equal(np.abs(turned) > 1e-5, np.array(owners) == axis)
-
-
-def test_interleaved_sections_are_dealt_out_in_turn():
-    scheme = posenc.bind(posenc.parse("mrope(sections=(5, 2, 1), order='interleaved')"), Dims(16, 1, 16, 16))
-    np.testing.assert_array_equal(scheme._axis_of_pairs(), [0, 1, 2, 0, 1, 0, 0, 0])
-
-
-# LieRE
-
-
-@pytest.mark.parametrize(
-    ("axes", "trained", "extent"), [(1, 16, 15.0), (2, 16, 3.0), (2, 200, 13.0), (3, 8, 1.0), (2, 1, 1.0)]
-)
-def test_trained_positions_go_from_0_to_1_unless_told_otherwise(axes, trained, extent):
-    assert posenc.bind(posenc.parse(f"liere(axes={axes})"), Dims(8, 1, 8, trained)).extent == extent
-
-
-def test_generators_start_between_0_and_2_pi_and_belong_to_heads_unless_shared():
-    dims = Dims(64, 4, 16, 16)
-
-    def init(text):
-        scheme = posenc.bind(posenc.parse(text), dims)
-        return jax.jit(lambda key: posenc.init(scheme, key, dims))(jax.random.key(0))
-
-    own = init("liere")
-    assert own["heads"]["generator"].shape == (4, 2, 1, 120) and not own["layer"]
-    assert 0 <= own["heads"]["generator"].min() < 0.1 and 6.1 < own["heads"]["generator"].max() <= 2 * np.pi
-    shared = init("liere(shared=True, size=4)")
-    assert shared["layer"]["generator"].shape == (2, 4, 6) and not shared["heads"]
-
-
-# Algebraic positions
 
 
 def tree(nodes, branching=2, seed=0):

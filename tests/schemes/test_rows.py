@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from tests.schemes.helpers import DIMS, attend, made, tokens
+from tests.schemes.helpers import attend, made, tokens
 
 INDEX = np.arange(6, dtype=np.int32)
 
@@ -41,29 +41,12 @@ def test_gates_of_tokens_that_are_not_seen_are_nothing():
     np.testing.assert_allclose(p[5], [5, 4, 3, 3, 2, 1], atol=1e-6)
 
 
-def test_at_the_start_it_is_no_encoding():
-    q, k, v, _ = tokens(7)
-    np.testing.assert_allclose(attend(*made("cope"), q, k, v), attend(*made("nope"), q, k, v), atol=1e-6)
-
-
 def embedded(text, seed=1):
     scheme, params = made(text)
     parts = params if isinstance(params, tuple) else (params,)
     one = next(p for p in parts if "embedding" in p["layer"])
     one["layer"]["embedding"] = jax.random.normal(jax.random.key(seed), one["layer"]["embedding"].shape)
     return scheme, params
-
-
-def test_what_is_added_is_divided_as_the_products_are_or_not_at_all():
-    """The authors' code divides position logits by the root of the width too, the paper's listing does not."""
-    q, k, v, _ = tokens(6)
-    scheme, params = embedded("cope")
-    plain, params["layer"]["embedding"] = params["layer"]["embedding"], params["layer"]["embedding"] * 2
-    double = attend(scheme, params, q, k, v)
-    params["layer"]["embedding"] = plain
-    undivided = attend(posenc.bind(posenc.parse("cope(scaled=False)"), DIMS), params, q, k, v)
-    np.testing.assert_allclose(undivided, double, atol=1e-6)  # heads of 4 features, whose root is 2
-    assert np.abs(undivided - attend(scheme, params, q, k, v)).max() > 1e-2
 
 
 def test_the_listing_makes_gates_of_what_other_schemes_added_and_the_code_does_not():
@@ -73,11 +56,6 @@ def test_the_listing_makes_gates_of_what_other_schemes_added_and_the_code_does_n
     np.testing.assert_array_equal(*alone)
     keys, scores = (attend(*embedded(f"alibi + cope(gates={g!r})"), q, k, v) for g in ("keys", "scores"))
     assert np.abs(keys - scores).max() > 1e-3
-
-
-def test_there_are_as_many_positions_as_were_trained_on_and_one_unless_told():
-    assert made("cope")[0].npos == DIMS.trained + 1
-    assert made("cope(npos=3)")[1]["layer"]["embedding"].shape == (3, DIMS.head)
 
 
 @pytest.mark.ci

@@ -8,8 +8,6 @@ import pytest
 import posenc
 from posenc import Dims
 from posenc.numerics import scaling
-from posenc.numerics.rotation import frequencies
-from tests.golden.spectrum import spectrum
 
 DIMS = Dims(width=8, heads=1, head=8, trained=32)
 NONE = {"layer": {}, "heads": {}}
@@ -110,37 +108,11 @@ def test_between_two_sequences_there_is_no_one_length(text):
     assert np.isfinite(beyond[:3]).all() and np.isnan(beyond[3:]).all()
 
 
-@pytest.mark.parametrize("length", [1, 31, 32])
-def test_short_factors_hold_up_to_and_including_the_original_length(length):
-    rates, size = spectrum(made(PHI), 8, length)
-    np.testing.assert_allclose(rates, frequencies(8, 10000.0) / SHORT, rtol=1e-12)
-    np.testing.assert_allclose(size, np.sqrt(1 + np.log(4) / np.log(32)), rtol=1e-12)
-
-
-def test_long_factors_hold_for_every_token_of_a_longer_text():
-    """One set for each text, never two in one."""
-    rates, size = spectrum(made(PHI), 8, 33)
-    np.testing.assert_allclose(rates, frequencies(8, 10000.0) / LONG, rtol=1e-12)
-    np.testing.assert_allclose(size, np.sqrt(1 + np.log(4) / np.log(32)), rtol=1e-12)
-    q, k, v = tokens(33)
-    np.testing.assert_allclose(
-        attend(made(PHI), q, k, v),
-        attend(made(f"longrope(long={LONG}, original=32, switch='never')"), q, k, v),
-        atol=1e-6,
-    )
-
-
 def test_open_factors_are_none_for_short_texts_and_interpolation_for_long_ones():
     flat = "longrope(original=32, magnitude=1.0)"
     for length, text in ((32, "rope"), (33, "pi")):
         q, k, v = tokens(length)
         np.testing.assert_allclose(attend(made(flat), q, k, v), attend(made(text), q, k, v), atol=1e-6)
-
-
-def test_the_original_length_is_the_one_trained_on_unless_given():
-    assert made("dynamic_ntk").original == made("longrope").original == 32
-    assert made("longrope").short == (1.0,) * 4 and made("longrope").long == (4.0,) * 4
-    assert made("longrope(fraction=0.5)").long == (4.0, 4.0)
 
 
 @pytest.mark.parametrize("name", ["long", "short"])

@@ -28,10 +28,6 @@ def turn(scheme, x, position):
     return np.asarray(scheme.query({}, jnp.asarray(x), jnp.asarray(position))[0])
 
 
-def rates(text, head=16):
-    return spectrum(made(text), head)[0]
-
-
 @pytest.mark.parametrize("name", STATIC[:-1])
 def test_a_factor_of_1_is_rope(name):
     """Somebody's positions were doubled where no scaling was asked for."""
@@ -52,30 +48,6 @@ def test_position_interpolation_is_rope_at_scaled_positions(factor):
     np.testing.assert_allclose(ours, run(scaled, none, q, k, v, positions=placed), atol=2e-6)
 
 
-def test_a_fraction_is_scaled_by_its_own_width():
-    """d in the exponent of NTK, and in YaRN's ramp, is the number of turned features."""
-    for text in (f"ntk(base={BASE}", f"yarn(base={BASE}, original=64", f"by_parts(base={BASE}, original=64"):
-        np.testing.assert_allclose(rates(text + ", fraction=0.5)"), rates(text + ")", 8), rtol=1e-12)
-
-
-def scores(text, q, k, position):
-    scheme = made(text)
-    return turn(scheme, q, position) @ turn(scheme, k, position).T
-
-
-def test_yarn_sharpens_every_score_by_the_square_of_its_factor_once():
-    """Left out, squared again, or an explicit one ignored; one key alone would hide it in a softmax."""
-    q, k, position = features(5, 16), features(5, 16, seed=1), np.array([1, 4, 9, 60, 300])
-    flat = scores("yarn(attention_factor=1.0)", q, k, position)
-    for text, m in [
-        ("yarn", 0.1 * np.log(4) + 1),
-        ("yarn(attention_factor=0.9)", 0.9),
-        ("yarn(mscale=0.7, mscale_all_dim=0.5)", (0.07 * np.log(4) + 1) / (0.05 * np.log(4) + 1)),
-        ("yarn(mscale=0.7, mscale_all_dim=0.7)", 1.0),
-    ]:
-        np.testing.assert_allclose(scores(text, q, k, position), m * m * flat, rtol=2e-5, atol=1e-5)
-
-
 def test_the_ramp_is_rounded_outwards_and_held_within_the_features():
     """The upper bound is d - 1, the last feature, not the last pair: as everybody has it."""
     assert scaling.spread(32, 1, 10000.0, 32, 2048) == (8, 21)
@@ -88,20 +60,13 @@ def test_the_ramp_is_rounded_outwards_and_held_within_the_features():
 def test_where_all_pairs_are_fast_none_is_divided():
     """The released code's line runs backwards here, and divides them all."""
     fast = "factor=4.0, original=100000, base=2.0"
-    np.testing.assert_allclose(rates(f"yarn({fast})"), frequencies(16, 2.0), rtol=1e-12)
+    np.testing.assert_allclose(spectrum(made(f"yarn({fast})"), 16)[0], frequencies(16, 2.0), rtol=1e-12)
 
 
 def test_hope_trained_on_fewer_than_7_tokens_turns_nothing():
     x, position = features(4, 16), np.array([0, 1, 30, 700])
     np.testing.assert_array_equal(turn(made("hope(trained=6)"), x, position), x)
     assert np.abs(turn(made("hope(trained=7)"), x, position) - x).max() > 0.1
-
-
-@pytest.mark.parametrize("name", ["by_parts", "yarn", "llama3"])
-def test_the_original_length_is_the_one_trained_on_unless_given(name):
-    assert made(name).original == 64 and made(f"{name}(original=8)").original == 8
-    with pytest.raises(ValueError, match="original.*posenc.bind"):
-        posenc.attend(posenc.parse(name), {"layer": {}, "heads": {}}, *[features(2, 1, 16)] * 3)
 
 
 @pytest.mark.parametrize("name", ["ntk", "by_parts"])

@@ -1,4 +1,4 @@
-"""VO-RoPE, PoPE, FoPE, complex order and contextual GRAPE-M: other things that turn, and what turns them."""
+"""VO-RoPE, PoPE and FoPE: other things that turn, and what turns them."""
 
 import functools
 
@@ -20,15 +20,6 @@ def hook(scheme, side, p, x, positions):
     return getattr(scheme, side)(p, x, positions)[0]
 
 
-# Values
-
-
-def test_queries_and_keys_are_left_to_others_where_told_so():
-    scheme = posenc.parse("vo_rope(queries_and_keys=False)")
-    assert not scheme.overrides("query", "key") and scheme.overrides("value", "output")
-    posenc.parse("tapa + vo_rope(queries_and_keys=False)")
-
-
 def test_values_may_be_wider_than_keys_and_come_in_pairs():
     scheme, p = made("vo_rope", DIMS)
     q, k, v, _ = tokens(5)
@@ -36,9 +27,6 @@ def test_values_may_be_wider_than_keys_and_come_in_pairs():
     assert attend(scheme, p, q, k, wide).shape == (5, 4, 6)
     with pytest.raises(ValueError, match="has 5"):
         attend(scheme, p, q, k, wide[..., :5])
-
-
-# Lengths and angles
 
 
 def polar(delta, q, k, positions):
@@ -55,23 +43,6 @@ def test_the_angle_of_a_key_stays_within_a_turn_and_learns_only_there():
     slope = jax.grad(lambda a: (polar(a, q, k, np.arange(3)) * np.arange(9).reshape(3, 3)).sum())
     assert ((np.abs(slope(delta)) > 1e-4) == [False, True, True, False]).all()
     np.testing.assert_allclose(slope(delta)[1:3], slope(kept)[1:3], rtol=1e-5)  # whole at the bound, not one half
-
-
-@pytest.mark.parametrize(("start", "low", "high"), [("zero", 0, 0), ("uniform", -2 * np.pi, 0)])
-def test_angles_of_keys_start_at_0_or_anywhere(start, low, high):
-    dims = Dims(256, 4, 64, 16)
-    delta = posenc.init(posenc.parse(f"pope(start={start!r})"), jax.random.key(0), dims)["heads"]["delta"]
-    assert delta.shape == (4, 64) and low <= delta.min() <= low + 0.2 and high - 0.2 <= delta.max() <= high
-
-
-@pytest.mark.parametrize("name", ["vo_rope", "pope", "fope", "complex_order", "grape_m"])
-def test_a_base_without_frequencies_is_refused(name):
-    for base in (0.0, -1.0, 1.0):
-        with pytest.raises(ValueError, match=rf"base of '{name}' is {base}"):
-            posenc.parse(f"{name}(base={base})")
-
-
-# Fourier series
 
 
 def fourier(text, head=16, heads=2, trained=64):
@@ -116,61 +87,3 @@ def test_coefficients_scatter_around_ones_and_are_never_trained_unless_told_so()
 def test_a_series_of_nothing_is_refused(head, trained):
     with pytest.raises(ValueError, match=rf"{head} features.* {trained} tokens"):
         fourier("fope", head=head, trained=trained)
-
-
-# Words
-
-
-def words(text="complex_order", width=8):
-    dims = Dims(width, 1, width, 16)
-    scheme = posenc.bind(posenc.parse(text), dims)
-    return scheme, jax.jit(lambda key: posenc.init(scheme, key, dims))(jax.random.key(0))
-
-
-def test_each_word_has_frequencies_of_its_own_where_their_number_is_given():
-    """Two words at one position turn differently; word 0 starts without a frequency and stays as it is."""
-    scheme, p = words("complex_order(words=5)")
-    assert scheme.axes == 2 and p["layer"]["frequency"].shape == (5, 4)
-    x = np.ones((3, 8), np.float32)
-    y = np.asarray(posenc.embed(scheme, p, x, positions=np.array([[3, 0], [3, 1], [3, 4]])))
-    np.testing.assert_array_equal(y[0], x[0])
-    assert np.abs(y[1] - y[2]).max() > 0.1
-    table = np.outer(np.arange(5), 10000.0 ** (-2 * np.arange(4) / 4))
-    np.testing.assert_allclose(p["layer"]["frequency"], table, rtol=1e-6)
-
-
-def test_a_word_without_a_row_is_refused_and_nan_inside_jit():
-    scheme, p = words("complex_order(words=5)")
-    x, wrong = np.ones((2, 8), np.float32), np.array([[0, 1], [1, 5]])
-    with pytest.raises(ValueError, match="5 .*'complex_order'.* 5 "):
-        posenc.embed(scheme, p, x, positions=wrong)
-    inside = jax.jit(lambda at: posenc.embed(scheme, p, x, positions=at))(wrong)
-    assert np.isfinite(inside[0]).all() and np.isnan(inside[1]).all()
-
-
-def test_a_refusal_names_the_setting_that_makes_the_table_larger():
-    scheme, p = words("complex_order(words=5)")
-    with pytest.raises(ValueError, match=r"complex_order\(words="):
-        posenc.embed(scheme, p, np.zeros((1, 8), np.float32), positions=np.array([[0, 5]]))
-
-
-# Phases of what was read
-
-
-def phases(scheme, p, x, segments=None):
-    segments = np.ones(len(x), np.int32) if segments is None else np.asarray(segments, np.int32)
-    return np.asarray(_located(scheme, p["layer"], x, segments))
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _located(scheme, p, x, segments):
-    index = jnp.arange(len(x), dtype=jnp.int32)
-    at = posenc.At(index, index, segments, index + 1, jnp.int32(0), 4)
-    return scheme.locate(p, x, at, scheme.carry(DIMS))[0]
-
-
-def test_phases_start_as_steps_of_the_released_gate():
-    """σ(softplus⁻¹(10⁻³) / 16) = 0.39, where the authors meant 10⁻³: their code has no softplus."""
-    scheme, p = made("grape_m")
-    c = phases(scheme, p, tokens(5)[3])
-    np.testing.assert_allclose(c, 0.39372 * np.arange(5), atol=1e-4)
