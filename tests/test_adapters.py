@@ -157,16 +157,6 @@ def test_layers_of_what_is_no_source_of_numbers_and_no_sizes_are_refused():
             posenc.linen.Attention(rope, dims()).empty(variables, batch=1, capacity=2)
 
 
-def test_decoding_through_linen_is_the_full_forward():
-    scheme = posenc.bind(posenc.parse("fox"), dims())
-    layer = posenc.linen.Attention(scheme, dims())
-    variables = layer.init(jax.random.key(0), tokens())
-    cache = layer.empty(variables, batch=B, capacity=L)
-    first, cache = layer.apply(variables, tokens()[:, :5], cache=cache)
-    then, cache = layer.apply(variables, tokens()[:, 5:], cache=cache)
-    np.testing.assert_allclose(jnp.concatenate([first, then], 1), layer.apply(variables, tokens()), atol=2e-6)
-
-
 def test_queries_of_a_scheme_that_does_not_divide_start_smaller():
     d = dims(heads=1, head=WIDTH)
     plain, t5 = (posenc.nnx.Attention(posenc.bind(posenc.parse(s), d), d, rngs=nnx.Rngs(0)) for s in ("nope", "t5"))
@@ -181,30 +171,6 @@ def test_nobody_gets_nope_in_silence(text):
         with pytest.raises(ValueError, match="posenc.embed"):
             made(text, kind, dims())
         made(text, kind, dims(), embedded=True)
-
-
-def test_a_module_inside_a_model_of_each_framework_learns():
-    """A step of gradient descent through each lowers the loss, its positional parameters included."""
-
-    class Model(linen.Module):
-        @linen.compact
-        def __call__(self, x):
-            return linen.Dense(1)(posenc.linen.Attention(posenc.bind(posenc.parse("t5"), dims()), dims())(x))
-
-    model = Model()
-    variables = model.init(jax.random.key(0), tokens())
-
-    def of_linen(variables):
-        return (model.apply(variables, tokens()) ** 2).mean()
-
-    def of_layer(layer):
-        return (layer(tokens()) ** 2).mean()
-
-    layers = [made("t5", kind, dims())[1] for kind in ("nnx", "equinox")]
-    for loss, start in ((of_linen, variables), *((of_layer, layer) for layer in layers)):
-        gradient = jax.jit(jax.grad(loss))(start)
-        assert all(bool(jnp.any(g != 0)) for g in jax.tree.leaves(gradient) if g.ndim > 1)
-        assert loss(jax.tree.map(lambda p, g: p - 0.01 * g, start, gradient)) < loss(start)
 
 
 @pytest.mark.parametrize("kind", ["nnx", "equinox"])

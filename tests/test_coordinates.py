@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.coordinates import COORDINATES
 
 KEY = jax.random.key(0)
 
@@ -143,14 +142,6 @@ def test_what_the_task_offers_is_taken_by_name_and_what_it_does_not_is_listed():
         coordinates("given('row')")(KEY, given(3), True)
 
 
-def test_a_placed_scheme_without_positions_is_refused():
-    q, none = np.zeros((3, 1, 4), np.float32), {"layer": {}, "heads": {}}
-    with pytest.raises(ValueError, match="posenc.place"):
-        posenc.attend(posenc.parse("rope @ offset(3)"), none, q, q, q)
-    with pytest.raises(ValueError, match="posenc.place"):
-        posenc.embed(posenc.parse("sinusoidal @ offset(3)"), none, np.zeros((3, 4)))
-
-
 def test_one_array_for_all_parts_is_refused_by_any_of_them_and_a_tuple_by_a_scheme_alone():
     dims, x = posenc.Dims(4, 1, 4, 3), np.zeros((2, 4), np.float32)
     scheme = posenc.parse("sinusoidal + learned")
@@ -201,12 +192,6 @@ def test_a_pattern_and_what_is_no_scheme_are_not_placed():
         posenc.place(posenc.parse("[rope, nope]"), KEY, given(3))
     with pytest.raises(TypeError, match="scheme"):
         posenc.place("rope", KEY, given(3))
-
-
-def test_equal_coordinates_are_one_value():
-    for name in COORDINATES.names():
-        assert coordinates(name) == coordinates(f"{name}()") and hash(coordinates(name)) == hash(coordinates(name))
-    assert coordinates("scale(2)") == coordinates("scale(2.0)")
 
 
 @pytest.mark.parametrize("text", ["rope", "rope @ random_sorted(9)", "rope + alibi @ offset(3)", "rope @ scale(2.0)"])

@@ -1,7 +1,6 @@
 """Coordinates that move what they are told: real draws, shifts, skips, and what tasks give."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -160,22 +159,6 @@ def test_a_separator_belongs_to_the_segment_that_it_ends():
     np.testing.assert_array_equal(inside, [0, 1, 0, 1, 2, 0, 0])
     clipped = coordinates("segments('inside', cap=2)")(KEY, given(7, separator=ends), True)
     np.testing.assert_array_equal(clipped, [0, 1, 0, 1, 1, 0, 0])
-
-
-def test_bilevel_encoding_is_a_sum_of_two_schemes():
-    """BiPE by its parts: the embedding knows places inside segments, the rotation knows segments."""
-    scheme = posenc.parse("learned @ segments('inside') + rope @ segments('which')")
-    ends = jnp.array([[0, 1, 0, 1, 0, 0]])
-    inside, which = posenc.place(scheme, KEY, given(6, separator=ends))
-    dims = posenc.Dims(8, 2, 4, 6)
-    params = posenc.init(scheme, KEY, dims)
-    x = posenc.embed(scheme, params, jnp.zeros((1, 6, 8)), positions=(inside, which))
-    np.testing.assert_array_equal(x[0, 0], x[0, 2])
-    q = jnp.asarray(np.random.default_rng(0).standard_normal((1, 6, 2, 4)), jnp.float32)
-    attend = lambda s, p, at: jax.jit(lambda at: posenc.attend(s, p, q, q, q, positions=at))(at)  # noqa: E731
-    ours = attend(scheme, params, (inside, which))
-    rope = attend(posenc.parse("rope"), {"layer": {}, "heads": {}}, which)
-    np.testing.assert_array_equal(ours, rope)
 
 
 def test_settings_that_came_later_leave_the_identity_of_old_results_as_it_was():

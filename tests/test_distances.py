@@ -165,10 +165,6 @@ def test_whatever_uses_positions_is_refused_distances_by_the_same_sentence(name,
         use(draw(DRAWN, 6), q)
 
 
-def test_distances_answer_whether_they_have_an_attribute():
-    assert not hasattr(draw(DRAWN, 6), "shape") and hasattr(draw(DRAWN, 6), "past")
-
-
 def test_drawn_distances_serve_neither_a_cache_nor_two_sequences():
     alibi, dims = posenc.parse("alibi"), posenc.Dims(8, 2, 4, 6)
     q, k, v = (a.astype(np.float32) for a in tokens(1, 3, 2, 4))

@@ -124,26 +124,10 @@ def test_generators_of_two_axes_that_do_not_commute_are_no_rope():
         same(there, here) if invariant else differ(there, here)
 
 
-def test_powers_of_a_learned_orthogonal_matrix_are_lie_rotations_along_one_axis():
-    """Algebraic sequences = 1-D LieRE: W^p = exp(p S)."""
-    q, k, v = tokens()
-    above = np.random.default_rng(1).normal(size=(HEADS, 1, D * (D - 1) // 2))
-    theirs = attend("liere(axes=1, extent=1.0)", q, k, v, PLACES, generator=above[:, :, None])
-    same(attend("algebraic", q, k, v, PLACES, step=above), theirs)
-
-
 def test_algebraic_sequences_start_as_rope():
     """The first W of an algebraic sequence is the interleaved rotation of RoPE."""
     q, k, v = tokens()
     same(attend("algebraic", q, k, v, PLACES), attend("rope(layout='interleaved')", q, k, v, PLACES), 1e-5)
-
-
-def test_a_grid_of_one_row_is_a_sequence_in_half_of_the_head():
-    """An algebraic grid with y = 0 turns the first half of a head as a sequence does, and nothing else."""
-    q, k, v = tokens()
-    flat = np.stack([PLACES, 0 * PLACES], -1)
-    half = "rope(layout='interleaved', fraction=0.5)"
-    same(attend("algebraic(structure='grid')", q, k, v, flat), attend(half, q, k, v, PLACES), 1e-5)
 
 
 def test_a_constant_gate_makes_contextual_grape_m_rope_turning_backwards():
@@ -164,30 +148,6 @@ def test_m_rope_of_text_is_rope(order):
     same(attend(text, q, k, v, np.stack([PLACES] * 3, -1)), rope)
     same(attend(text, q, k, v), attend("rope(base=1000000.0)", q, k, v))
     differ(attend(text, q, k, v, np.stack([PLACES[::-1], PLACES, PLACES], -1)), rope)
-
-
-def test_turned_values_add_to_any_scheme():
-    """VO-RoPE = RoPE + VO-RoPE that leaves queries and keys alone."""
-    q, k, v = tokens()
-    dims, parts = DIMS, "rope + vo_rope(queries_and_keys=False)"
-    chain = posenc.bind(posenc.parse(parts), dims)
-    ours = run(chain, posenc.init(chain, jax.random.key(0), dims), q, k, v, PLACES)
-    same(ours, attend("vo_rope", q, k, v, PLACES))
-
-
-def test_a_fourier_series_of_one_term_each_is_rope():
-    """FoPE with no spread whose frequencies all complete a turn = RoPE."""
-    q, k, v = tokens()
-    text = "fope(gain=0.0, zeros='kept', base=100.0, length=1000)"
-    same(attend(text, q, k, v, PLACES), attend("rope(base=100.0)", q, k, v, PLACES), 1e-6)
-
-
-def test_complex_words_are_turned_as_rope_turns_queries():
-    """Complex order with shared frequencies at their start = RoPE's rotation of the input itself."""
-    x, rope = np.random.default_rng(5).normal(size=(L, DIMS.width)), posenc.parse("rope")
-    scheme = posenc.parse("complex_order")
-    ours = posenc.embed(scheme, posenc.init(scheme, jax.random.key(0), DIMS), x, positions=PLACES)
-    same(ours, rope.query({}, jnp.asarray(x), jnp.asarray(PLACES))[0], 1e-5)
 
 
 def test_partial_rope_is_no_p_rope():

@@ -131,19 +131,3 @@ def test_keras_on_jax(text):
     history = model.fit(np.asarray(X), np.asarray(Y), epochs=3, batch_size=4, verbose=0)
     assert history.history["loss"][-1] < history.history["loss"][0]
     assert all(np.any(np.asarray(w.value) != b) for w, b in zip(layer.weights, before, strict=True))
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_plain_jax(text):
-    scheme = bound(text)
-    keys = jax.random.split(jax.random.key(1), 5)
-    weights = [jax.random.normal(k, (WIDTH, H * D)) * WIDTH**-0.5 for k in keys[:4]]
-    params = {"position": posenc.init(scheme, keys[4], DIMS), "weights": weights}
-
-    def loss(params):
-        return ((by_hand(scheme, params["position"], params["weights"]) - Y) ** 2).mean()
-
-    first, last, after = descend(loss, params)
-    assert last < first
-    moved = jax.tree.map(lambda a, b: bool(jnp.any(a != b)), after, params)
-    assert all(jax.tree.leaves(moved))

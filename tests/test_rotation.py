@@ -46,27 +46,6 @@ def test_the_slope_of_an_angle_in_a_real_position_is_its_frequency():
         np.testing.assert_allclose(slope, frequency, rtol=1e-6)
 
 
-@pytest.mark.parametrize("layout", ["half", "interleaved"])
-def test_rotations_keep_lengths_and_compose_and_undo_each_other(layout):
-    rng = np.random.default_rng(0)
-    x, a, b = rng.standard_normal((5, 8)), rng.standard_normal((5, 4)), rng.standard_normal((5, 4))
-    with jax.enable_x64(True):
-        once = rotate(jnp.asarray(x), jnp.asarray(a), layout)
-        np.testing.assert_allclose(np.linalg.norm(once, axis=1), np.linalg.norm(x, axis=1), rtol=1e-13)
-        np.testing.assert_allclose(
-            rotate(once, jnp.asarray(b), layout), rotate(jnp.asarray(x), jnp.asarray(a + b), layout), atol=1e-14
-        )
-        np.testing.assert_allclose(rotate(once, -jnp.asarray(a), layout), x, atol=1e-14)
-
-
-@pytest.mark.parametrize("layout", ["half", "interleaved"])
-def test_the_gradient_of_a_rotation_is_the_rotation_back(layout):
-    rng = np.random.default_rng(1)
-    x, g, a = (jnp.asarray(rng.standard_normal(s), jnp.float32) for s in ((5, 8), (5, 8), (5, 4)))
-    (back,) = jax.vjp(lambda x: rotate(x, a, layout), x)[1](g)
-    np.testing.assert_allclose(back, rotate(g, -a, layout), atol=1e-6)
-
-
 def test_the_layouts_pair_the_features_they_say():
     quarter = jnp.full((1, 2), jnp.pi / 2)
     x = jnp.array([[1.0, 2.0, 3.0, 4.0, 9.0]])

@@ -122,24 +122,6 @@ def test_a_window_narrows_the_mask_and_is_part_of_the_scheme():
 
 
 @pytest.mark.ci
-def test_parts_of_a_sum_have_positions_of_their_own():
-    """`rope @ random_sorted(64) + alibi` is RoPE at the drawn numbers and ALiBi at the index."""
-    q, k, v = qkv(9, 9)
-    s = posenc.parse("rope @ random_sorted(64) + alibi")
-    told = posenc.place(s, jax.random.key(1), {"index": np.arange(9, dtype=np.int32), "length": 9})
-    assert np.any(np.asarray(told[0]) != np.arange(9))
-
-    def turn(x):  # the pairs of "half", by complex numbers
-        angle = np.outer(np.asarray(told[0]), 10000.0 ** (-np.arange(0, D, 2) / D))[:, None]
-        z = (x[..., : D // 2] + 1j * x[..., D // 2 :]) * np.exp(1j * angle)
-        return np.concatenate([z.real, z.imag], -1)
-
-    slope = lambda h, i, j: 2.0 ** (-8 * (h + 1) / H) * (i - j)  # noqa: E731
-    theirs = expected(turn(q), turn(k), v, sees("causal", 9, 9), slope)
-    close(attend(s, (NONE, NONE), q, k, v, positions=told), theirs)
-
-
-@pytest.mark.ci
 def test_positions_have_as_many_axes_as_each_part_has():
     q, k, v = qkv(9, 9, batch=(2,))
     grid = np.stack([np.arange(9) // 3, np.arange(9) % 3], -1)
@@ -171,41 +153,9 @@ def test_positions_of_padding_are_not_judged_and_documents_begin_anew():
 
 
 @pytest.mark.ci
-def test_parameters_and_positions_may_be_of_numpy():
-    q, k, v = qkv(9, 9)
-    for text in ("t5(bidirectional=False)", "shaw"):
-        s = posenc.parse(text)
-        params = posenc.init(s, jax.random.key(0), DIMS)
-        held = jax.tree.map(np.asarray, params)
-        for positions in (list(range(9)), np.arange(9, dtype=np.int8), np.arange(9, dtype=np.uint16)):
-            close(attend(s, held, q, k, v, positions=positions), attend(s, params, q, k, v))
-
-
-@pytest.mark.ci
 def test_queries_may_be_lists_of_numbers():
     q, k, v = qkv(3, 3)
     np.testing.assert_array_equal(attend(ROPE, NONE, *(a.tolist() for a in (q, k, v))), attend(ROPE, NONE, q, k, v))
-
-
-def test_positions_of_eight_bits_do_not_overflow():
-    q, k, v = qkv(9, 9)
-    close(attend(ROPE, NONE, q, k, v, positions=np.arange(119, 128, dtype=np.int8) * 1),
-          attend(ROPE, NONE, q, k, v, positions=np.arange(119, 128)))  # fmt: skip
-
-
-def test_one_compilation_serves_all_steps():
-    q, k, v = qkv(1, 1, batch=(1,))
-    traces = []
-
-    @jax.jit
-    def step(cache):
-        traces.append(1)
-        return attend(ROPE, NONE, q, k, v, cache=cache)[1]
-
-    cache = Cache.empty(ROPE, NONE, DIMS, batch=1, capacity=8, dtype=jnp.float32)
-    for _ in range(8):
-        cache = step(cache)
-    assert int(cache.length) == 8 and len(traces) == 1
 
 
 @pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16, jnp.float32])
@@ -243,12 +193,7 @@ ACT = {
     "positions' shape": (ValueError, r"positions has the shape \(8,\); it is \(9,\)", {"positions": np.arange(8)}),
     "positions' type": (TypeError, "type bool; it holds whole numbers or real", {"positions": np.arange(9) > 3}),
     "positions of text": (TypeError, "positions is 'abc'; it is an array of numbers", {"positions": "abc"}),
-    "positions beyond 32 bits": (ValueError, "holds 4294967295", {"positions": np.full(9, 2**32 - 1, np.uint32)}),
-    "positions below 32 bits": (ValueError, "holds -2147483649", {"positions": np.full(9, -(2**31) - 1)}),
-    "real positions beyond": (ValueError, "holds 2147483648.0", {"positions": np.full(9, 2.0**31, np.float32)}),
     "no queries": (TypeError, "q is None; it is an array of numbers", {"q": None}),
-    "a document again": (ValueError, "names a document again", {"segments": [1, 1, 2, 2, 0, 1, 1, 3, 3]}),
-    "a document below zero": (ValueError, "segments holds -1", {"segments": [1, 1, -1, 2, 2, 2, 2, 3, 3]}),
     "keys' document again": (ValueError, "key_segments names", {"segments": TWO, "key_segments": [1, 2, 1] * 3}),
     "positions for parts": (ValueError, "tuple of 2.*give one array", {"positions": (np.arange(9),) * 2}),
     "segments' shape": (ValueError, "segments has the shape", {"segments": TWO[:4]}),
@@ -279,17 +224,6 @@ def test_attend_refuses(name):
     refused(kind, match, lambda: attend(*first, **given))
 
 
-def test_documents_may_be_in_any_order_with_padding_among_them():
-    segments = np.array([[3, 3, 0, 3, 1, 0, 0, 1, 2], [0, 2, 2, 1, 1, 1, 1, 0, 0]])
-    q, k, v = qkv(9, 9, batch=(2,))
-    out = attend(ALIBI, NONE, q, k, v, segments=segments)
-    told = np.array([[0, 1, 2, 3, 0, 1, 2, 3, 0], [0, 0, 1, 0, 1, 2, 3, 4, 5]])
-    close(out, attend(ALIBI, NONE, q, k, v, segments=segments, positions=told))
-    learned, x = posenc.parse("learned"), np.zeros((2, 9, H * D), np.float32)
-    table = {"layer": {"table": np.tile(np.arange(16, dtype=np.float32)[:, None], H * D)}, "heads": {}}
-    close(embed(learned, table, x, segments=segments)[..., 0], told * (segments > 0))
-
-
 @pytest.mark.ci
 def test_a_scheme_of_one_sequence_refuses_two():
     table, (q, k, v) = posenc.parse("t5(bidirectional=True)"), qkv(2, 9)
@@ -308,15 +242,6 @@ def test_a_list_of_arrays_and_a_part_left_out_are_refused_for_a_sum():
     refused(TypeError, "list of 2, given to a sum; give a tuple", lambda: run([index, index]))
     refused(TypeError, "None for a part", lambda: run((None, index)))
     close(run(list(range(9))), run((index, index)))
-
-
-def test_a_sum_inside_a_sum_has_coordinates_of_its_own():
-    s, (q, k, v) = posenc.parse("nope + (rope + alibi) @ offset(7)"), qkv(9, 9)
-    params = posenc.init(s, jax.random.key(0), DIMS)
-    told = posenc.place(s, jax.random.key(1), {"index": np.arange(9, dtype=np.int32), "length": 9})
-    close(attend(s, params, q, k, v, positions=told), attend(ROPE + ALIBI, (NONE, NONE), q, k, v))
-    close(attend(s, params, q, k, v, positions=np.arange(9)), attend(ROPE + ALIBI, (NONE, NONE), q, k, v))
-    refused(TypeError, "posenc.init", lambda: attend(s, (NONE, NONE), q, k, v, positions=told))
 
 
 def test_attend_refuses_what_two_sums_disagree_on():

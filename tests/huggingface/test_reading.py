@@ -69,51 +69,6 @@ def test_layers_slide_as_in_transformers(case):
     assert {normal_form(s).window for s in layers} - {None} <= {width}
 
 
-def test_gemma_3_has_a_base_for_layers_with_a_window():
-    """Where a set is left out, is None, or says no base, the code has 1e6, and 1e4 under a window."""
-    gemma = {"model_type": "gemma3_text", "num_hidden_layers": 6, "sliding_window": 8}
-    for rotary in (
-        {"sliding_attention": None},
-        {"full_attention": {}},
-        {"sliding_attention": {"rope_type": "default"}},
-    ):
-        spec = posenc.spec(from_hf(gemma | {"rope_parameters": rotary}))
-        assert spec == f"[{'rope + window(8), ' * 5}rope(base=1000000.0)]"
-    local = from_hf(gemma | {"rope_local_base_freq": 500, "rope_parameters": {"sliding_attention": {}}})
-    assert local.layers[0] == posenc.parse("rope(base=500.0) + window(8)")
-
-
-def test_layers_without_rotation_may_be_those_with_a_window():
-    """SmolLM3's windows stand where it turns nothing."""
-    config = next(case["config"] for case in RECORDED if case["name"] == "smollm3_windowed")
-    turned = "rope(base=2000000.0), "
-    assert posenc.spec(from_hf(config)) == f"[{turned * 3}nope + window(256)]"
-    none = config | {"no_rope_layers": [1] * 8}
-    assert posenc.spec(from_hf(none)) == "rope(base=2000000.0)"
-
-
-@EVERY
-def test_the_installed_transformers_says_the_same(case):
-    """Where transformers and torch are installed: their code, run here."""
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-    pytest.importorskip("torch", reason="torch is not installed")
-    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-
-    rotary = {name: value for name, value in json.loads(json.dumps(case["config"])).items() if name != "model_type"}
-    config = transformers.CONFIG_MAPPING[case["config"]["model_type"]](**rotary)
-    sets = []
-    for label in [s["layer_type"] for s in case["sets"]]:
-        rotary = config.rope_parameters[label] if label else config.rope_parameters
-        if rotary["rope_type"] == "default":
-            width = int(head_of(case["config"]) * rotary.get("partial_rotary_factor", 1.0))
-            found = rotary["rope_theta"] ** (-np.arange(0, width, 2) / width), 1.0
-        else:
-            about = {"layer_type": label} if label else {}
-            found = ROPE_INIT_FUNCTIONS[rotary["rope_type"]](config, "cpu", seq_len=case["length"], **about)
-        sets.append({"layer_type": label, "inv_freq": np.array(found[0].tolist()), "attention_factor": float(found[1])})
-    agree(case["config"], case["length"], sets)
-
-
 @pytest.mark.parametrize(
     ("config", "text"),
     [

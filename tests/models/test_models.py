@@ -104,15 +104,6 @@ def test_activations_of_half_precision_keep_weights_and_logits(text):
     assert found.dtype == np.float32 and 1e-5 < np.abs(found - exact).max() < 0.15
 
 
-@pytest.mark.parametrize("text", BOTH)
-def test_a_depth_of_layers_and_a_seed_are_another_model(text):
-    model, inputs, _ = case(text)
-    deeper, *_ = case(text, depth=3)
-    sizes = [sum(a.size for a in jax.tree.leaves(m)) for m in (model, deeper)]
-    assert sizes[0] < sizes[1]
-    assert np.abs(logits(model, inputs) - logits(case(text, seed=1)[0], inputs)).max() > 1e-4
-
-
 def oracles():
     for text in BOTH:
         if (name := kinds.parse(text.partition(" ")[0]).name) in oracle.MODELS:
@@ -161,20 +152,6 @@ def test_a_fault_in_a_cell_would_be_noticed(monkeypatch, x64):
         monkeypatch.setattr(nnx.GRUCell, "__call__", lambda cell, h, x, factor=factor: right(cell, h * factor, x))
         found = jax.jit(lambda model: model(inputs, jax.random.key(1)))(model)[0]
         assert (np.abs(found - theirs).max() > 1e-12) == apart
-
-
-def test_convolutions_reach_as_far_as_their_taps_and_no_farther():
-    model, inputs = made("convolution(k=3)"), given("convolution")
-    moved = inputs._replace(tokens=inputs.tokens.at[:, 1].add(1))
-    apart = np.abs(logits(model, inputs) - logits(model, moved)).max((0, 2))
-    assert apart[0] == 0 and (apart[1:6] > 0).all() and apart[6] == 0, "two layers of three taps see four back"
-
-
-def test_a_bag_of_words_knows_no_order():
-    model, inputs = made("averaging(bidirectional=True)"), given("averaging")
-    mixed = inputs._replace(tokens=inputs.tokens[:, np.array([3, 0, 6, 1, 5, 2, 4])])
-    np.testing.assert_allclose(logits(model, mixed), logits(model, inputs), atol=1e-5)
-    assert np.ptp(logits(model, inputs), axis=1).max() < 1e-6, "and says the same everywhere"
 
 
 @functools.cache

@@ -85,26 +85,6 @@ def test_layers_share_what_is_tied_and_own_the_rest():
     assert own[0]["heads"] == {} and all(a.shape == (4, 2) for a in own[1]["heads"].values())
 
 
-def test_the_gradient_of_a_shared_table_is_the_sum_over_layers():
-    model = build("t5", depth=2)
-
-    @jax.jit
-    def loss(model):
-        return (model(Inputs(tokens(), jnp.ones((2, 8), bool)), jax.random.key(1)) ** 2).mean()
-
-    gradient = jax.jit(jax.grad(loss))(model)
-    table = jax.tree.leaves(gradient.tied.get_value())[0]
-    eps, at = 1e-2, (0, 3)
-
-    def shifted(delta):
-        def move(path, a):
-            return a.at[at].add(delta) if a.shape == (2, 32) else a
-
-        return loss(jax.tree_util.tree_map_with_path(move, model))
-
-    np.testing.assert_allclose(table[at], (shifted(eps) - shifted(-eps)) / (2 * eps), rtol=2e-2, atol=1e-6)
-
-
 @pytest.mark.parametrize("scheme", ["learned", "rope", "alibi", "rope @ random_sorted(64, resample='layer')"])
 def test_padding_changes_nothing_and_is_seen_by_nobody(scheme):
     model, t = build(scheme), tokens(length=8)
@@ -123,32 +103,6 @@ def test_without_positions_a_permutation_is_a_permutation_and_with_them_it_is_no
         model, t = build(scheme, depth=2), tokens()
         apart = np.abs(whole(model, t)[:, order] - whole(model, t[:, order])).max()
         assert bool(apart < 1e-4) is holds, f"{scheme}: {apart}"
-
-
-def test_a_decoder_does_not_look_ahead():
-    shape = Shape(Dims(width=16, heads=2, head=8, trained=8), 2, 12, 9, 5)
-    model = Transformer(bind(parse("rope"), shape.dims), shape, key=jax.random.key(0))
-    t = tokens()
-    np.testing.assert_array_equal(whole(model, t)[:, :5], whole(model, t.at[:, 5:].set(0))[:, :5])
-
-
-def test_random_positions_differ_by_layer_only_where_asked():
-    from posenc.coordinates import place
-
-    given = {"index": np.arange(6), "length": 6}
-    key = jax.random.key(3)
-    for text, same in (("rope @ random_sorted(64)", True), ("rope @ random_sorted(64, resample='layer')", False)):
-        first, second = (np.asarray(place(parse(text), key, given, layer=n)) for n in (0, 1))
-        assert (first == second).all() == same
-
-
-def test_half_precision_activations_keep_float32_weights_and_logits():
-    model = build("rope", dtype=jnp.bfloat16)
-    assert {a.dtype for a in jax.tree.leaves(pure(model))} == {jnp.dtype("float32")}
-    exact, rough = whole(build("rope"), tokens()), whole(model, tokens())
-    assert rough.dtype == jnp.float32
-    np.testing.assert_allclose(rough, exact, atol=0.15)
-    assert np.abs(rough - exact).max() > 1e-4, "the activations were not bfloat16"
 
 
 def test_the_cut_of_the_normal_draw_is_frozen():
@@ -172,12 +126,6 @@ def test_every_number_of_the_draw_is_used_once():
 def test_keys_of_a_cut_differ_by_their_place():
     rngs = Cut(jnp.zeros(0), WeightDraw(jax.random.key(0)))
     assert (jax.random.key_data(rngs.params()) != jax.random.key_data(rngs.params())).any()
-
-
-def test_normalisation_is_that_of_its_equation():
-    x = np.random.default_rng(0).normal(3, 5, (4, 16))
-    expected = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6) * 2
-    np.testing.assert_allclose(normalise(jnp.asarray(x, jnp.float32), jnp.full(16, 2.0)), expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("length", [8, 256])
