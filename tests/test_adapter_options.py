@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 import posenc
 import posenc.equinox
@@ -75,3 +77,20 @@ def test_a_layer_that_makes_no_sense_is_refused_when_it_is_made(about, why, kind
 def test_sinks_need_a_softmax():
     with pytest.raises(ValueError, match="'stick_breaking' has no softmax for sinks to stand in; leave them out."):
         made("stick_breaking", "nnx", dims(), sinks=True)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("explicit", [True, False])
+def test_weights_cut_along_heads_are_those_of_one_device(explicit):
+    """Under axes of either type; what two devices hold of keys and values are not whole heads of each."""
+    _, layer, *_ = made("rope + alibi", "equinox", dims())
+    mesh = jax.make_mesh((2,), ("heads",), axis_types=((AxisType.Auto, AxisType.Explicit)[explicit],))
+    put = lambda a, *spec: jax.device_put(a, NamedSharding(mesh, P(*spec)))  # noqa: E731
+    expected, (query, key_value, out) = layer(tokens()), layer.weights
+    cut = type(layer.weights)(put(query, None, "heads"), put(key_value, None, "heads"), put(out, "heads"))
+    spread = jax.tree.unflatten(jax.tree.structure(layer), [*cut, *map(put, jax.tree.leaves(layer.position))])
+    with jax.set_mesh(mesh):
+        for run in (lambda layer, x: layer(x), jax.jit(lambda layer, x: layer(x))):
+            y = run(spread, put(tokens()))
+            assert len(y.sharding.device_set) == 2
+            np.testing.assert_allclose(y, expected, atol=2e-6)

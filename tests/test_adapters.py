@@ -173,17 +173,6 @@ def test_nobody_gets_nope_in_silence(text):
         made(text, kind, dims(), embedded=True)
 
 
-@pytest.mark.parametrize("kind", ["nnx", "equinox"])
-def test_a_layer_maps_over_stacked_copies(kind):
-    """Modules are plain pytrees: `jax.vmap` over stacked layers is each layer alone."""
-    layers = [made("shaw", kind, dims())[1] for _ in range(2)]
-    layers[1] = jax.tree.map(lambda a: 1.1 * a, layers[1])
-    stacked = jax.tree.map(lambda *a: jnp.stack(a), *layers)
-    both = jax.vmap(lambda layer, x: layer(x), (0, None))(stacked, tokens())
-    for got, layer in zip(both, layers, strict=True):
-        np.testing.assert_allclose(got, layer(tokens()), atol=2e-6)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_text_is_read_and_bound_where_a_scheme_is_taken(kind):
     """To the sizes of that layer: t5 looks both ways in one that is not causal."""

@@ -85,18 +85,3 @@ def coarse(f):
 @pytest.mark.parametrize("text", by_day(TEXTS, ("rope", "t5", "fox")))
 def test_angles_biases_and_softmax_are_float32(text):
     assert not coarse(layers(text, "equinox")[0])
-
-
-def test_a_softmax_in_bfloat16_would_be_noticed():
-    assert {"exp", "div"} <= coarse(lambda x: jax.nn.softmax(x @ x.mT) @ x)
-
-
-@pytest.mark.parametrize("kind", ["nnx", "equinox"])
-def test_decoding_in_bfloat16_is_the_whole_sequence(kind):
-    layer = cast(made("rope + kerple", kind, DIMS)[1], HALF)
-    cache, out = layer.empty(batch=2, capacity=L, dtype=HALF, positions=jnp.int32), []
-    for start, end in ((0, 20), (20, 21), (21, L)):
-        o, cache = layer(X[:, start:end], positions=FAR[start:end], cache=cache)
-        out.append(o)
-    assert cache.k.dtype == out[0].dtype == HALF
-    assert apart(jnp.concatenate(out, 1), layer(X, positions=FAR).astype(jnp.float32)) < 0.01

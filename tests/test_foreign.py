@@ -70,24 +70,6 @@ def test_an_optimizer_of_nnx_trains_the_parameters_inside_the_hook():
     assert len(jax.tree.leaves(moved)) == 3 and all(jax.tree.leaves(moved))
 
 
-class OfLinen(linen.Module):
-    """Flax's own attention under a scheme whose parameters the Linen model owns."""
-
-    @linen.compact
-    def __call__(self, x):
-        scheme = ready("t5")[0]
-        position = self.param("position", lambda key: posenc.init(scheme, key, DIMS))
-        fn = posenc.linen.attention_fn(scheme, position)
-        return linen.MultiHeadDotProductAttention(num_heads=H, attention_fn=fn)(x)
-
-
-def test_a_linen_model_trains_the_parameters_inside_the_hook():
-    model = OfLinen()
-    variables = jax.jit(model.init)(jax.random.key(0), X)
-    slope = jax.jit(jax.grad(lambda v: (model.apply(v, X) ** 2).sum()))(variables)["params"]["position"]
-    assert slope["heads"]["table"].shape == (H, 32) and jnp.any(slope["heads"]["table"] != 0)
-
-
 REAL = (jnp.arange(L) < 7)[None, :] | (jnp.arange(B) == 0)[:, None]
 PADDING = linen.make_attention_mask(REAL, REAL)
 

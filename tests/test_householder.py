@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.numerics.householder import correction, inverse_of_unit_triangle
+from posenc.numerics.householder import correction
 
 D = 6
 ALIKE, NEAR, APART = 0.0, 0.1, 10.0  # how far each w is from one that all share
@@ -66,12 +66,3 @@ def test_a_batch_is_its_members_and_calls_no_library():
     run = jax.jit(jax.vmap(correction))
     np.testing.assert_allclose(run(*batch), [correction(*map(jnp.asarray, part)) for part in parts], atol=1e-5)
     assert "custom_call" not in run.trace(*batch).lower(lowering_platforms=("cpu",)).as_text()
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 5, 8, 13])
-def test_a_unit_triangle_is_inverted_and_what_is_not_below_its_diagonal_is_not_read(n, x64):
-    below = np.random.default_rng(n).normal(size=(3, n, n))
-    triangle = np.tril(below, -1) + np.eye(n)
-    below += np.triu(np.full((n, n), np.nan))
-    ours = np.asarray(jax.jit(inverse_of_unit_triangle)(jnp.asarray(below)))
-    np.testing.assert_allclose(ours @ triangle, np.broadcast_to(np.eye(n), (3, n, n)), atol=1e-9)

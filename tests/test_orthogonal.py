@@ -62,7 +62,3 @@ def test_a_cpu_decomposes_one_matrix_at_a_time(made):
     text = jax.jit(many).trace(jnp.ones((3, 4, 6, 6))).lower(lowering_platforms=("cpu",)).as_text()
     given = re.findall(r"custom_call @lapack_.*: \(tensor<([x\d]+)x[a-z]", text)
     assert given and set(given) == {"6x6"}
-
-
-def test_a_skew_matrix_is_its_upper_triangle_less_its_lower():
-    np.testing.assert_array_equal(skew(jnp.asarray([1.0, 2.0, 3.0]), 3), [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]])

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.numerics.rotation import angles, frequencies, rotate
+from posenc.numerics.rotation import angles, frequencies
 
 FAR = np.array([0, 1, -1, 255, 257, 4097, 131071, -131071, 2**20, 2**24 + 1, -(2**30), 2**31 - 1], np.int32)
 
@@ -30,10 +30,6 @@ def test_real_positions_are_as_exact():
     assert error(position, frequencies(64, 10000.0), "float32") < 6e-7
 
 
-def test_float64_angles_are_those_of_float64():
-    assert error(FAR[:9], frequencies(16, 10000.0), "float64") < 1e-9
-
-
 def test_nan_and_infinite_positions_give_nan_rather_than_an_angle():
     assert np.isnan(angles(jnp.float32([jnp.nan, jnp.inf]), frequencies(4, 10000.0), jnp.float32)).all()
 
@@ -46,13 +42,6 @@ def test_the_slope_of_an_angle_in_a_real_position_is_its_frequency():
         np.testing.assert_allclose(slope, frequency, rtol=1e-6)
 
 
-def test_the_layouts_pair_the_features_they_say():
-    quarter = jnp.full((1, 2), jnp.pi / 2)
-    x = jnp.array([[1.0, 2.0, 3.0, 4.0, 9.0]])
-    np.testing.assert_allclose(rotate(x, quarter, "half"), [[-3, -4, 1, 2, 9]], atol=1e-6)
-    np.testing.assert_allclose(rotate(x, quarter, "interleaved"), [[-2, 1, -4, 3, 9]], atol=1e-6)
-
-
 def test_beyond_31_bits_a_real_position_has_no_angle():
     """float32 to int32 saturates: without a refusal all of these would turn alike."""
     far = jnp.float32([2.0**31, 3e9, -3e9, 1e30])
@@ -60,7 +49,3 @@ def test_beyond_31_bits_a_real_position_has_no_angle():
     with jax.enable_x64(True):
         whole = angles(jnp.array([2**31, 5, -(2**31), -(2**31) - 1]), frequencies(4, 10000.0), jnp.float32)
         np.testing.assert_array_equal(np.isnan(whole).all(1), [True, False, False, True])
-
-
-def test_frequencies_may_begin_at_another_than_the_first():
-    np.testing.assert_array_equal(frequencies(8, 100.0, 1), [*frequencies(8, 100.0)[1:], 100.0**-1])

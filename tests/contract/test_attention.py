@@ -158,12 +158,6 @@ def test_queries_may_be_lists_of_numbers():
     np.testing.assert_array_equal(attend(ROPE, NONE, *(a.tolist() for a in (q, k, v))), attend(ROPE, NONE, q, k, v))
 
 
-@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16, jnp.float32])
-def test_the_type_of_the_output_is_that_of_the_values(dtype):
-    q, k, v = (a.astype(dtype) for a in qkv(5, 5))
-    assert attend(posenc.parse("rope + alibi"), (NONE, NONE), q, k, v).dtype == dtype
-
-
 def refused(kind, match, act):
     """One sentence: what was given, what is allowed."""
     with pytest.raises(kind, match=match) as caught:

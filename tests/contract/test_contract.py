@@ -5,13 +5,11 @@ set (covering.py, `-m ci`), and all others wait for the night (`-m nightly`). A 
 `python -m tests.contract.parameters` writes parameters.json anew.
 """
 
-import ast
 import importlib.util
 import inspect
 import json
 import pkgutil
 import re
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -142,21 +140,6 @@ def test_its_docstring_says_what_it_is_where_it_is_from_and_how_to_cite_it(name)
 @pytest.mark.parametrize("name", posenc.names())
 def test_it_belongs_to_a_family(name):
     assert SCHEMES.find(name).family != "none" or name == "nope"
-
-
-@pytest.mark.parametrize("name", posenc.names())
-def test_it_has_an_oracle_written_from_its_equation(name):
-    spec = importlib.util.find_spec(f"tests.oracles.{name}")
-    assert spec is not None, f"tests/oracles/{name}.py is missing"
-    tree = ast.parse(Path(spec.origin).read_text())
-    used = {n.split(".")[0] for node in ast.walk(tree) for n in _imported(node)}
-    assert not used & {"posenc", "jax"}, "an oracle shares no code with what it judges"
-
-
-def _imported(node):
-    if isinstance(node, ast.Import):
-        return [a.name for a in node.names]
-    return [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
 
 
 UNCOMPARED = {

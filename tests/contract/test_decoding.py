@@ -127,16 +127,6 @@ def test_a_ring_holds_under_positions_that_are_given(x64):
     same(decode(stepper(scheme, params, mask=LOOK), cache, tokens, positions=told)[0], whole)
 
 
-def test_the_window_of_a_scheme_is_that_of_its_ring(x64):
-    scheme, params = made("alibi + window(5)")
-    tokens = drawn(4, LONG)
-    ring = empty(scheme, params, 4, PLACES, ring=True)
-    out, _ = decode(stepper(scheme, params), ring, tokens, segments=SEGMENTS)
-    same(out, full(scheme, params, tokens, segments=SEGMENTS, mask=LOOK))
-    refused("4 slots was given 1 new tokens that see 4 before them, which takes 5",
-            lambda: empty(scheme, params, 4, 4, ring=True))  # fmt: skip
-
-
 def test_a_document_outlives_its_first_token(x64):
     """Its positions go on where the ring forgot where it began, and a whole cache of it says the same."""
     scheme, params = made("sandwich + rope")
@@ -190,20 +180,6 @@ def test_one_compilation_serves_a_whole_generation(ring, x64):
     _, cache = decode(step, cache, drawn(2, LONG), (1,))
     assert len(traces) == 1 and int(cache.length) == LONG
     assert jax.tree.map(lambda a: (jnp.shape(a), jnp.result_type(a)), cache) == first
-
-
-def test_a_ring_decodes_inside_one_loop(x64):
-    """Its state keeps its types, so that a generation may be one program."""
-    scheme, params = made("alibi")
-    q, k, v, _ = drawn(2, LONG)
-
-    def one(cache, token):
-        o, cache = attend(scheme, params, *(a[:, None] for a in token), mask=LOOK, cache=cache)
-        return cache, o[:, 0]
-
-    by_time = [a.swapaxes(0, 1) for a in (q, k, v)]
-    _, out = jax.lax.scan(one, empty(scheme, params, 2, 5, ring=True), by_time)
-    same(out.swapaxes(0, 1), full(scheme, params, (q, k, v, None), mask=LOOK))
 
 
 def test_a_whole_cache_never_overwrites(x64):

@@ -3,7 +3,6 @@
 import dataclasses
 import inspect
 
-import jax
 import pytest
 
 import posenc
@@ -93,16 +92,6 @@ def test_a_scheme_overrides_hooks_with_the_same_arguments(name):
     cls = SCHEMES.find(name)
     own = {n: arguments(getattr(cls, n)) for n in HOOKS if n in vars(cls) and n != "overrides"}
     assert own == {n: HOOKS[n] for n in own}
-
-
-@pytest.mark.parametrize("name", posenc.names())
-def test_a_scheme_is_a_static_hashable_value(name):
-    a, b = posenc.parse(name), posenc.parse(name)
-    assert a == b and hash(a) == hash(b) and jax.tree.leaves(a) == []
-    traces = []
-    f = jax.jit(lambda scheme: traces.append(scheme) or 0)
-    f(a), f(b)
-    assert len(traces) == 1, "equal schemes must share one compilation"
 
 
 def test_what_a_scheme_may_not_be_is_refused_by_the_class_statement():

@@ -68,23 +68,3 @@ def test_strict_promotion_traces_the_same_program(text, dtype):
         assert str(traced) == str(expected), name
         ran += 1
     assert ran >= 8
-
-
-PLACES = ["scale(2.5)", "group(2)", "given('digit', shift=3)", "segments('inside')", "segments('which')", "augment"]
-PLACES += ["random_sorted(99)", "random_sorted(99, over='distances')", "random_float", "offset(9)", "skip(64)"]
-PLACES += ["augment(center='mean')", "augment(center='unit')", "augment(which=('digit', 'index'), center='unit')"]
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("text", PLACES)
-@pytest.mark.parametrize("kind", ["int32", "uint8", "float32"])
-def test_positions_are_placed_under_strict_promotion(text, kind):
-    scheme = posenc.bind(f"{'sinusoidal_2d' if 'which=' in text else 'alibi'} @ {text}", DIMS)
-    ends = np.array([0, 1, 0, 0, 1, 0], np.int32)
-    whole = kind if "shift" not in text else "int32"
-    given = {"index": np.arange(6, dtype=kind), "length": 6, "digit": np.arange(6, dtype=whole), "separator": ends}
-    for train in (True, False):
-        expected = posenc.place(scheme, jax.random.key(0), given, train=train)
-        with jax.numpy_dtype_promotion("strict"):
-            strict = posenc.place(scheme, jax.random.key(0), given, train=train)
-        jax.tree.map(np.testing.assert_array_equal, strict, expected)

@@ -165,10 +165,6 @@ def test_arguments_of_a_wrong_type_are_refused(match, call):
     refused(TypeError, match, lambda: call(qkv(3, 3)[0]))
 
 
-def test_an_empty_cache_is_float32_unless_told():
-    assert Cache.empty(ROPE, NONE, DIMS, batch=1, capacity=9).k.dtype == jnp.float32
-
-
 def test_a_cache_is_as_wide_as_its_keys():
     q, k, v = qkv(2, 2, batch=(2,), width=3)
     refused(ValueError, "v has 3 features, and k 8", lambda: attend(ALIBI, NONE, q, k, v, cache=empty()))

@@ -1,6 +1,5 @@
 """`from_hf` beside the models of transformers: attention weights from recorded queries and keys, type by type."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -76,12 +75,6 @@ def test_a_wrong_reading_is_seen():
         assert right in text, (at, text)
         planted = posenc.parse(text.replace(right, wrong, 1))
         assert largest(planted, by_name[at]) > 10 * TOLERANCE, at
-
-
-def test_a_type_is_read_by_the_code_of_another_that_is_named():
-    config = {"model_type": "llama", "num_attention_heads": 4, "hidden_size": 64, "rope_theta": 500.0}
-    assert posenc.spec(from_hf(config, like="cohere")) == "rope(base=500.0, layout='interleaved')"
-    assert dataclasses.replace(from_hf(config), layout="interleaved") == from_hf(config, like="cohere")
 
 
 def test_the_page_has_the_numbers_of_the_record():

@@ -4,22 +4,18 @@ By day under two schemes, with every change mostly under three, at night under a
 """
 
 import functools
-import json
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from jax import export
 
 import posenc
 import posenc.equinox
 import posenc.linen
 import posenc.nnx
-from tests.importers import cases, devices, originals
+from tests.importers import cases, originals
 from tests.importers.cases import KINDS, TEXTS, TOKENS
 from tests.importers.nnx_gemma import Gemma
 from tests.night import by_day
@@ -102,18 +98,6 @@ def test_a_learned_input_is_decoded_at_the_positions_of_the_new_tokens():
     np.testing.assert_allclose(jnp.concatenate(parts, 1), logits, atol=1e-5)
 
 
-@most
-def test_one_exported_program_serves_every_batch_and_length(kind, text):
-    model, logits = scanned(kind, text)
-    leaves, tree = jax.tree.flatten(model.params)
-    run = jax.jit(lambda leaves, tokens: model.apply(jax.tree.unflatten(tree, leaves), tokens))
-    of = jax.ShapeDtypeStruct(export.symbolic_shape("b, n"), jnp.int32)
-    program = export.export(run)(leaves, of)
-    for batch, length in (cases.BATCH, cases.LENGTH), (2, 7):
-        ours = program.call(leaves, TOKENS[:batch, :length])
-        np.testing.assert_allclose(ours, logits[:batch, :length], atol=1e-5)
-
-
 @pytest.mark.parametrize(("kind", "text"), by_day(CASES, [(kind, "fox") for kind in KINDS]))
 def test_in_bfloat16_throughout_a_model_trains_decodes_and_is_that_of_float32(kind, text):
     half = lambda tree: jax.tree.map(lambda a: a.astype(jnp.bfloat16), tree)  # noqa: E731
@@ -133,30 +117,3 @@ def test_in_bfloat16_throughout_a_model_trains_decodes_and_is_that_of_float32(ki
     assert max(jax.tree.leaves(worst)) < 0.1, worst
     losses, _ = model.train(model.params, TOKENS, 4)
     assert np.isfinite(losses).all() and losses[3] < losses[0]
-
-
-@pytest.mark.parametrize(
-    ("kind", "texts"),
-    by_day([(k, texts) for texts in (FEW[::2], TEXTS) for k in KINDS], [(k, FEW[::2]) for k in KINDS]),
-)
-def test_four_devices_along_batch_and_heads_are_one(kind, texts):
-    run = [sys.executable, "-m", devices.__name__, *(word for text in texts for word in (kind, text))]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=280)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    assert len(found) == len(texts)
-    for case, far in found.items():
-        assert far["devices"] == 4 and far["cut"] >= 6, case
-        assert max(far["logits"], far["gradients"], far["decoding"]) < 1e-5, (case, far)
-
-
-def test_a_pattern_is_not_one_layer_s_scheme():
-    """What happens to a model that does not ask for the scheme of each layer."""
-    pattern, dims = posenc.parse(cases.PATTERN), posenc.Dims(width=32, heads=4, head=8, trained=12)
-    with pytest.raises(TypeError, match="posenc.layer"):
-        posenc.attend(pattern, {}, *jnp.zeros((3, 12, 4, 8)))
-    for module, about in ((posenc.nnx, {"rngs": nnx.Rngs(0)}), (posenc.equinox, {"key": jax.random.key(0)})):
-        with pytest.raises(TypeError, match="posenc.layer"):
-            module.Attention(pattern, dims, **about)
-    with pytest.raises(TypeError, match="posenc.layer"):
-        posenc.linen.Attention(pattern, dims).init(jax.random.key(0), jnp.zeros((12, 32)))

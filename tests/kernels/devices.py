@@ -251,19 +251,6 @@ def planted(case: Case, theirs: dict[str, Any], old: str, new: str) -> float:
         sharding.around = right
 
 
-def numbered_anew(text: str) -> float:
-    """How far off heads are that each device counts from 0: by hand, against the advice of `posenc.sharding`."""
-    case = Case("heads", text, 8)
-    scheme, params, (q, k, v, _), _ = made(case)
-    cut = P(None, None, "it")
-    own = {"layer": P(), "heads": P("it")}
-    call = lambda params, q, k, v: posenc.attend(scheme, params, q, k, v, kernel="dense")  # noqa: E731
-    naive = jax.shard_map(call, mesh=mesh(case), in_specs=(own, cut, cut, cut), out_specs=cut)
-    return float(
-        jnp.abs(jax.jit(naive)(params, q, k, v) - posenc.attend(scheme, params, q, k, v, kernel="dense")).max()
-    )
-
-
 def looks(mask: Any) -> int:
     """How often any of eight devices looks at keys, of 64 times."""
     case, count, right = Case("ring", "nope", 8, about={"mask": mask}), [], tiled.forward
@@ -291,7 +278,6 @@ def report(names: Collection[str]) -> dict[str, Any]:
     return {
         "cases": cases,
         "faults": {name: planted(faulty, theirs, *fault) for name, fault in FAULTS.items()},
-        "numbered anew": {text: numbered_anew(text) for text in ("alibi", "t5")},
         "looks": {str(mask): looks(mask) for mask in ("full", "causal", Window(L // 8, 0))},
     }
 

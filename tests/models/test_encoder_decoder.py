@@ -14,7 +14,6 @@ from posenc.lab.spec.run import Run
 from posenc.lab.store import folder
 from posenc.lab.train.training import pure, resolve
 from posenc.naming import parse
-from tests.night import by_day
 
 DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32)
 KEY = jax.random.key(1)
@@ -97,37 +96,6 @@ def test_the_model_is_its_equations(scheme, cross, norm):
     np.testing.assert_allclose(run(model, inputs), expected, atol=2e-5)
     if cross == "same":
         assert np.abs(expected - by_the_equations(model, inputs, norm, slopes, (0, 0))).max() > 1e-3
-
-
-PADDED = [
-    ("t5", "pre"),
-    ("rope @ random_sorted(64, resample='layer')", "post"),
-    ("learned", "post"),
-    ("rope + window(3)", "pre"),
-]
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(("scheme", "norm"), by_day(PADDED, PADDED[:2]))
-def test_padding_of_either_sequence_is_seen_by_nobody(scheme, norm):
-    model, inputs = made(scheme, norm=norm), given(lengths=[4, 6], sources=[5, 8])
-    other = inputs._replace(tokens=inputs.tokens.at[0, 4:].set(3), source=inputs.source.at[0, 5:].set(3))
-    one = run(model, inputs)
-    np.testing.assert_array_equal(one[0, :4], run(model, other)[0, :4])
-    short = Inputs(inputs.tokens[:1, :4], inputs.valid[:1, :4], {}, inputs.source[:1, :5], inputs.source_valid[:1, :5])
-    np.testing.assert_allclose(one[0, :4], run(model, short)[0], atol=2e-5)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(
-    ("scheme", "cross", "moves"),
-    [("nope", "nope", False), ("[nope + window(3), nope]", "same", True), ("rope", "nope", True), ("t5", "nope", True)],
-)
-def test_the_order_of_the_source_counts_with_positions_alone(scheme, cross, moves):
-    model, inputs = made(scheme, cross), given()
-    order = np.array([3, 0, 7, 1, 6, 2, 5, 4])
-    apart = np.abs(run(model, inputs) - run(model, inputs._replace(source=inputs.source[:, order]))).max()
-    assert bool(apart > 1e-4) is moves, apart
 
 
 @pytest.mark.ci

@@ -1,6 +1,4 @@
-"""The Transformer: a scan over periods is the loop over layers, shared parameters are one copy, padding is nothing."""
-
-import dataclasses
+"""The Transformer: a scan over periods is the loop over layers, and shared parameters are one copy."""
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +16,7 @@ from posenc.lab.models.parts import normalise
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.train.training import pure
 from posenc.naming import bind, parse
-from tests.jaxprs import equations, largest
+from tests.jaxprs import equations
 
 DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32, causal=False)
 
@@ -85,26 +83,6 @@ def test_layers_share_what_is_tied_and_own_the_rest():
     assert own[0]["heads"] == {} and all(a.shape == (4, 2) for a in own[1]["heads"].values())
 
 
-@pytest.mark.parametrize("scheme", ["learned", "rope", "alibi", "rope @ random_sorted(64, resample='layer')"])
-def test_padding_changes_nothing_and_is_seen_by_nobody(scheme):
-    model, t = build(scheme), tokens(length=8)
-    valid = jnp.arange(8)[None, :] < jnp.array([[5], [8]])
-    key = jax.random.key(1)
-    run = jax.jit(lambda m, t, v: m(Inputs(t, v), key))
-    one, other = run(model, t, valid), run(model, t.at[0, 5:].set(3), valid)
-    np.testing.assert_array_equal(one[0, :5], other[0, :5])
-    short = run(model, t[:1, :5], valid[:1, :5])
-    np.testing.assert_allclose(one[0, :5], short[0], atol=2e-5)
-
-
-def test_without_positions_a_permutation_is_a_permutation_and_with_them_it_is_not():
-    order = np.array([3, 0, 7, 1, 6, 2, 5, 4])
-    for scheme, holds in (("nope", True), ("sinusoidal", False), ("t5", False), ("rope", False), ("alibi", False)):
-        model, t = build(scheme, depth=2), tokens()
-        apart = np.abs(whole(model, t)[:, order] - whole(model, t[:, order])).max()
-        assert bool(apart < 1e-4) is holds, f"{scheme}: {apart}"
-
-
 def test_the_cut_of_the_normal_draw_is_frozen():
     model = pure(build("nope", depth=2))
     flat = np.asarray(jax.random.normal(jax.random.key(0), (2 * (16 * 16 * 4 + 2 * 16 * 12) + 16 * 5 + 9 * 16,)))
@@ -126,15 +104,3 @@ def test_every_number_of_the_draw_is_used_once():
 def test_keys_of_a_cut_differ_by_their_place():
     rngs = Cut(jnp.zeros(0), WeightDraw(jax.random.key(0)))
     assert (jax.random.key_data(rngs.params()) != jax.random.key_data(rngs.params())).any()
-
-
-@pytest.mark.parametrize("length", [8, 256])
-def test_a_model_computes_a_bias_once_for_all_sequences_unless_positions_are_drawn(length):
-    dim, t, dims = 8, tokens(rows=2, length=length), dataclasses.replace(DIMS, causal=True)
-
-    def most(step, scheme):
-        return largest(step, jax.make_jaxpr(lambda t: whole(build(scheme, depth=1, dims=dims), t))(t))
-
-    assert most("cos", f"sandwich(dim={dim})") == (2 * length - 1) * dim // 2, "once for each distance"
-    assert most("log1p", "fire") == length**2, "once for each pair, as it reads the query's position too"
-    assert most("cos", f"sandwich(dim={dim}) @ random_sorted(512)") >= length**2 * dim // 2

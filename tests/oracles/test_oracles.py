@@ -7,7 +7,8 @@ A module here is named after a scheme and shares no code with posenc:
 """
 
 import importlib
-import importlib.util
+import re
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -73,6 +74,11 @@ def test_a_scheme_equals_its_equation(cls, given, x64, record_property):
             ours = posenc.attend(scheme, params, q, k, v, x=x, positions=pos, mask="causal" if causal else "full")
             equal(ours, module.attend(scheme, heads, q, k, v, x, pos, seen))
     record_property("oracle", [cls.name, max(apart)])
+
+
+def test_an_oracle_shares_no_code_with_what_it_judges():
+    oracles = (path for path in Path(__file__).parent.glob("*.py") if path.name != Path(__file__).name)
+    assert not [path.name for path in oracles if re.search(r"(?m)^ *(from|import) (posenc|jax)\b", path.read_text())]
 
 
 def test_a_fault_would_be_noticed(monkeypatch, x64):

@@ -1,4 +1,4 @@
-"""Selective RoPE, CARoPE and RePo: rotations by what the tokens say, and what ties them to RoPE."""
+"""Selective RoPE, CARoPE and RePo: rotations by what the tokens say; and whose keys stay few."""
 
 import jax
 import numpy as np
@@ -72,3 +72,22 @@ class TestRePo:
         w = params["layer"]["w"]
         where = {"positions": asked @ w, "key_positions": key_x @ w, "mask": "full"}
         np.testing.assert_allclose(ours, attend(*start("rope(base=100.0)"), q[:3], k, v, **where), atol=2e-6)
+
+
+KEPT = {
+    "deberta('c2p', reach=4)": 2,
+    "deberta('p2c', reach=4)": 4,
+    "deberta('both', reach=4)": 4,
+    "repo(mode='shared')": 2,
+    "repo(mode='linear')": 4,
+    "repo(mode='swiglu')": 4,
+}
+"""How many keys of two groups a cache of four heads holds."""
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_keys_stay_few_where_no_head_has_its_own(text):
+    dims = posenc.Dims(width=8, heads=4, head=4, trained=16, key_heads=2)
+    scheme, params = made(text, dims)
+    cache = posenc.Cache.empty(scheme, params, dims, batch=1, capacity=4)
+    assert cache.k.shape == (1, KEPT[text], 4, 4)

@@ -6,9 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import posenc
 from posenc.numerics.bias import disentangled
-from tests.schemes.helpers import made
 
 
 def rows(distance, buckets, reach):
@@ -26,11 +24,3 @@ def test_a_bucket_is_the_logarithm_rounded_up_in_whole_numbers(buckets, reach):
         expected.append(d if d <= exact else exact + place)
     np.testing.assert_array_equal(rows(-distance, buckets, reach), -np.array(expected))
     np.testing.assert_array_equal(rows(distance, buckets, reach), np.minimum(expected, buckets - 1))
-
-
-@pytest.mark.parametrize(("terms", "keys"), [("c2p", 2), ("p2c", 4), ("both", 4)])
-def test_keys_stay_few_where_they_are_told_nothing(terms, keys):
-    dims = posenc.Dims(6, 4, 4, 16, key_heads=2)
-    scheme, params = made(f"deberta({terms!r}, reach=4)", dims)
-    cache = posenc.Cache.empty(scheme, params, dims, batch=1, capacity=5, dtype=jnp.float32)
-    assert cache.k.shape == (1, keys, 5, 4)

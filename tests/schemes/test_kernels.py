@@ -71,21 +71,6 @@ def test_fire_is_finite_where_its_scale_or_threshold_is_nothing(name):
     assert np.isfinite(value) and all(np.isfinite(a).all() for a in jax.tree.leaves(back))
 
 
-def test_where_the_query_stands_at_the_threshold_the_slope_of_fire_lies_between_those_of_both_sides():
-    """max(p, |m L|) has two slopes in m where both are equal, and any between them is one, but no NaN."""
-    scheme, params = made("fire(threshold=4.0)")
-
-    @jax.jit
-    def slope(m):
-        p = params | {"layer": params["layer"] | {"m": m}}
-        return jax.grad(
-            lambda m: traced_bias(scheme, p | {"layer": p["layer"] | {"m": m}}, jnp.float32([1, 4]))[0, 1, 0]
-        )(m)
-
-    below, tie, above = (float(slope(jnp.float32(m))) for m in (0.999, 1.0, 1.001))
-    assert below == 0 != above and min(below, above) <= tie <= max(below, above)
-
-
 def test_sandwich_is_as_exact_at_far_distances_as_at_near_ones():
     """A float32 product is off by a hundredth of a radian at 131072."""
     far = np.array([0, 131071, 2**30 + 1])

@@ -122,6 +122,10 @@ SIZES = [
     ("algebraic(structure='grid')", (8, 1, 1, 16), "1 features.* 4"),
     ("log_n", (8, 1, 4, 1), "'log_n'.*length, 1"),
     ("t5(buckets=6)", (4, 1, 4, 8, None, None, False), "buckets=6"),
+    *[(f"{name}fraction=0.25)", (8, 1, 8, 16), "at least 4") for name in ("ntk(", "by_parts(")],
+    *[(f"dynamic_ntk(rule={rule!r})", (2, 1, 2, 16), "at least 4") for rule in ("ntk", "by_parts")],
+    ("fope", (4, 2, 2, 64), "2 features.* 64 tokens"),
+    ("fope", (32, 2, 16, 6), "16 features.* 6 tokens"),
     ("ssmax", (8, 1, 4, 1), "'ssmax'.*length, 1"),
     ("transformer_xl", (5, 1, 5, 8), "even, not 5"),
     ("complex_order", (7, 1, 7, 16), "'complex_order'.* 7 .* 8"),
@@ -184,7 +188,7 @@ def call(text, queries=4, x=True, **arguments):
 @pytest.mark.parametrize("limit", ["bidirectional", "cross"])
 def test_a_seen_future_and_two_sequences_are_refused_by_name(limit):
     names, said = (FUTURE, "causal only") if limit == "bidirectional" else (TWO, "two sequences")
-    assert [name for name in posenc.names() if limit in made(name, DIMS)[0].limits] == names
+    assert [name for name in posenc.names() if limit in posenc.bind(name, DIMS).limits] == names
     for name in names:
         with pytest.raises(ValueError, match=f"'{name}' .*{said}"):
             call(name, 4 if limit == "bidirectional" else 2, **ARGUMENTS[limit])

@@ -108,13 +108,6 @@ def test_between_two_sequences_there_is_no_one_length(text):
     assert np.isfinite(beyond[:3]).all() and np.isnan(beyond[3:]).all()
 
 
-def test_open_factors_are_none_for_short_texts_and_interpolation_for_long_ones():
-    flat = "longrope(original=32, magnitude=1.0)"
-    for length, text in ((32, "rope"), (33, "pi")):
-        q, k, v = tokens(length)
-        np.testing.assert_allclose(attend(made(flat), q, k, v), attend(made(text), q, k, v), atol=1e-6)
-
-
 @pytest.mark.parametrize("name", ["long", "short"])
 def test_factors_of_another_number_than_the_pairs_are_refused(name):
     with pytest.raises(ValueError, match=f"'{name}' of 'longrope' holds 3 numbers, and 8 of 8 features.*; give 4"):
@@ -122,10 +115,3 @@ def test_factors_of_another_number_than_the_pairs_are_refused(name):
     q, k, v = (a[..., :4] for a in tokens(3))
     with pytest.raises(ValueError, match="4 numbers.* 4 .* 2"):
         posenc.attend(made(PHI), NONE, q, k, v)
-
-
-@pytest.mark.parametrize("rule", ["ntk", "by_parts"])
-def test_two_features_have_no_exponent_in_ntk(rule):
-    with pytest.raises(ValueError, match="at least"):
-        made(f"dynamic_ntk(rule='{rule}')", Dims(2, 1, 2, 16))
-    made("dynamic_ntk(rule='linear')", Dims(2, 1, 2, 16))

@@ -67,10 +67,3 @@ def test_hope_trained_on_fewer_than_7_tokens_turns_nothing():
     x, position = features(4, 16), np.array([0, 1, 30, 700])
     np.testing.assert_array_equal(turn(made("hope(trained=6)"), x, position), x)
     assert np.abs(turn(made("hope(trained=7)"), x, position) - x).max() > 0.1
-
-
-@pytest.mark.parametrize("name", ["ntk", "by_parts"])
-def test_two_features_have_no_exponent_in_ntk(name):
-    for text, head in ((name, 2), (f"{name}(fraction=0.25)", 8)):
-        with pytest.raises(ValueError, match=rf"'{name}' has the exponent d / \(d - 2\).*turn at least 4"):
-            made(text, Dims(8, 1, head, 16))

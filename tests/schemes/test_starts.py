@@ -12,6 +12,8 @@ NORMAL = [
     ("abacus(rows=4000)", Dims(8, 2, 4, 6), "layer table", 1),
     ("binary", Dims(256, 2, 4, 500), "layer digits", 0.25),
     ("fox", Dims(256, 16, 2, 8), "heads w", 0.02),
+    ("fourier(features=8192, gamma=3.0)", Dims(6, 4, 4, 16), "layer frequency", 1 / 3),
+    ("fourier(axes=2, features=8192, gamma=0.5)", Dims(6, 4, 4, 16), "layer frequency", 2),
     ("grape_a(gate='both')", Dims(6, 512, 16, 16), "heads u", 0.25),
     ("inkling", Dims(64, 8, 4, 16), "layer profiles", 0.02),
     ("inkling", Dims(64, 8, 4, 16), "heads w", 0.02),
@@ -23,6 +25,7 @@ NORMAL = [
     ("transformer_xl", Dims(64, 8, 8, 16), "heads w", 0.02),
 ]
 UNIFORM = [
+    ("alibi(slopes='log')", Dims(6, 4, 4, 16), "heads slope", 0, 0),
     ("dape_v2(hidden=500)", Dims(6, 4, 4, 16), "layer w1", -(24**-0.5), 24**-0.5),
     ("dape_v2(hidden=500)", Dims(6, 4, 4, 16), "heads w2", -(1500**-0.5), 1500**-0.5),
     ("fire", Dims(4, 512, 2, 77), "heads w2", -(32**-0.5), 32**-0.5),

@@ -81,9 +81,3 @@ def test_coefficients_scatter_around_ones_and_are_never_trained_unless_told_so()
         grad = jax.grad(lambda p, s=scheme: (hook(s, "query", p, x, np.arange(4)) ** 2).sum())
         moved = [np.abs(g).max() > 0 for g in jax.tree.leaves(grad({n: a[0] for n, a in p["heads"].items()}))]
         assert moved == [learns] * 2 and scheme.frozen == (frozenset() if learns else {"cos", "sin", "both"})
-
-
-@pytest.mark.parametrize(("head", "trained"), [(2, 64), (16, 6)])
-def test_a_series_of_nothing_is_refused(head, trained):
-    with pytest.raises(ValueError, match=rf"{head} features.* {trained} tokens"):
-        fourier("fope", head=head, trained=trained)
