@@ -125,13 +125,6 @@ def test_parts_placed_apart_are_attended_to_apart():
     np.testing.assert_allclose(ours, alibi, atol=1e-6)
 
 
-def test_the_window_of_a_placed_scheme_stays_outside():
-    scheme = posenc.parse("rope @ offset(9) + window(2)")
-    assert posenc.place(scheme, KEY, given(6)).shape == (6,)
-    with pytest.raises(ValueError, match="window"):
-        posenc.parse("(rope + window(2)) @ offset(9)")
-
-
 def test_what_the_task_offers_is_taken_by_name_and_what_it_does_not_is_listed():
     coupled = jnp.array([5, 6, 6])
     offered = given(3, coupled=coupled, digit=coupled)

@@ -164,13 +164,6 @@ def test_what_has_no_meaning_is_refused_in_a_sentence_that_says_what_has(text, w
     assert said.endswith((".", "'")) and "\n" not in said
 
 
-@pytest.mark.parametrize("name", ["Chain", "Composed", "Draw", "Pattern", "Scheme", "chain", "sum", "add", "window"])
-def test_what_combines_schemes_has_no_name(name):
-    assert name not in posenc.names() and name not in posenc.names("coordinates")
-    with pytest.raises(ValueError):
-        posenc.parse(name)
-
-
 def test_names_are_those_of_schemes_or_of_coordinates():
     assert {"rope", "alibi", "nope"} <= set(posenc.names()) and "index" in posenc.names("coordinates")
     with pytest.raises(ValueError, match="choose 'schemes' or 'coordinates'"):

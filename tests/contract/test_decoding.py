@@ -12,6 +12,7 @@ import posenc
 from posenc import Cache, Dims, Window, attend
 from posenc.contract.case import restarted
 from posenc.core.compose import normal_form
+from tests.contract.test_attention import refused
 from tests.night import by_day
 
 H, G, D, LONG = 4, 2, 8, 60
@@ -78,13 +79,6 @@ def decode(step, cache, tokens, schedule=MIXED, **here):
 
 def same(ours, theirs):
     np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), atol=1e-11, rtol=0)
-
-
-def refused(match, act, kind=ValueError):
-    with pytest.raises(kind, match=match) as caught:
-        act()
-    said = str(caught.value)
-    assert said.endswith(".") and "\n" not in said
 
 
 def in_a_ring():
@@ -189,7 +183,7 @@ def test_a_whole_cache_never_overwrites(x64):
     run, cache = stepper(scheme, params, mask=LOOK), empty(scheme, params, 1, 10)
     _, cache = decode(run, cache, tuple(a[:, :9] for a in (q, k, v, x)), (9,))
     part = tuple(a[:, 9:11] for a in (q, k, v, x))
-    refused("9 of 10 slots and 2 more", lambda: attend(scheme, params, *part[:3], mask=LOOK, cache=cache))
+    refused(ValueError, "9 of 10 slots and 2 more", lambda: attend(scheme, params, *part[:3], mask=LOOK, cache=cache))
     out, over = run(*part, {}, cache)
     assert np.all(np.isnan(out)) and np.all(np.isnan(run(*part, {}, over)[0]))
     np.testing.assert_array_equal(over.k[:, :, :9], cache.k[:, :, :9])
@@ -205,16 +199,22 @@ def test_rings_that_cannot_serve_are_refused():
     def run(new=1, mask=LOOK, **about):
         return attend(alibi, NONE, *(a[:, :new] for a in (q, k, v)), mask=mask, cache=ring, **about)
 
-    refused("under this mask each needs all before it", lambda: run(mask="causal"))
-    refused("8 slots was given 5 new tokens that see 4 before them, which takes 9", lambda: run(5))
-    refused("8 slots was given 1 new tokens that see 8 before them, which takes 9", lambda: run(mask=Window(8, 0)))
-    refused("8 slots was given 9 new tokens that see 0 before them, which takes 9", lambda: run(9, Window(0, 0)))
-    refused("sees no future", lambda: run(mask=Window(4, 1)))
+    refused(ValueError, "under this mask each needs all before it", lambda: run(mask="causal"))
+    refused(ValueError, "8 slots was given 5 new tokens that see 4 before them, which takes 9", lambda: run(5))
+    refused(
+        ValueError,
+        "8 slots was given 1 new tokens that see 8 before them, which takes 9",
+        lambda: run(mask=Window(8, 0)),
+    )
+    refused(
+        ValueError, "8 slots was given 9 new tokens that see 0 before them, which takes 9", lambda: run(9, Window(0, 0))
+    )
+    refused(ValueError, "sees no future", lambda: run(mask=Window(4, 1)))
     for kernel in ("tiled", "rows"):
-        refused(f"kernel='dense', not '{kernel}'", lambda kernel=kernel: run(kernel=kernel))
-    refused("kernel is 'fast'", lambda: run(kernel="fast"))
+        refused(ValueError, f"kernel='dense', not '{kernel}'", lambda kernel=kernel: run(kernel=kernel))
+    refused(ValueError, "kernel is 'fast'", lambda: run(kernel="fast"))
     for text in ("stick_breaking", "cope", "path", "dape", "rope + cope"):
-        refused("reads whole rows .* in the order of their indices", lambda text=text: make(*made(text)))
-    refused("ring is 1; it is True or False", lambda: make(ring=1), TypeError)
+        refused(ValueError, "reads whole rows .* in the order of their indices", lambda text=text: make(*made(text)))
+    refused(TypeError, "ring is 1; it is True or False", lambda: make(ring=1))
     for kernel in ("auto", "dense"):
         assert run(4, kernel=kernel)[0].shape == (1, 4, H, D)

@@ -28,50 +28,48 @@ def start(text, seed=0):
     return made(text, DIMS, seed)
 
 
-class TestSelectiveRoPE:
-    @pytest.mark.parametrize(("spectrum", "base"), [("rope", 500000.0), ("rfa", 0.9)])
-    def test_temperatures_are_fixed_unless_learned_and_fall_or_rise_to_one(self, spectrum, base):
-        fixed, params = start(f"selective_rope(spectrum={spectrum!r}, base={base})")
-        learned, more = start(f"selective_rope(spectrum={spectrum!r}, base={base}, frequencies='learned')")
-        assert "temperature" not in params["layer"] and more["layer"]["temperature"].shape == (2,)
-        expected = [1, base**-0.5] if spectrum == "rope" else [0, 1]
-        np.testing.assert_allclose(more["layer"]["temperature"], expected, rtol=1e-6)
-        q, k, v, x = tokens(6, dims=DIMS)
-        loss = lambda p: (posenc.attend(learned, p, q, k, v, x=x) * v).sum()  # noqa: E731
-        back = jax.jit(jax.grad(loss))(louder(more))["layer"]["temperature"]
-        assert (np.abs(back) > 1e-6).all()
+@pytest.mark.parametrize(("spectrum", "base"), [("rope", 500000.0), ("rfa", 0.9)])
+def test_temperatures_are_fixed_unless_learned_and_fall_or_rise_to_one(spectrum, base):
+    fixed, params = start(f"selective_rope(spectrum={spectrum!r}, base={base})")
+    learned, more = start(f"selective_rope(spectrum={spectrum!r}, base={base}, frequencies='learned')")
+    assert "temperature" not in params["layer"] and more["layer"]["temperature"].shape == (2,)
+    expected = [1, base**-0.5] if spectrum == "rope" else [0, 1]
+    np.testing.assert_allclose(more["layer"]["temperature"], expected, rtol=1e-6)
+    q, k, v, x = tokens(6, dims=DIMS)
+    loss = lambda p: (posenc.attend(learned, p, q, k, v, x=x) * v).sum()  # noqa: E731
+    back = jax.jit(jax.grad(loss))(louder(more))["layer"]["temperature"]
+    assert (np.abs(back) > 1e-6).all()
 
 
-class TestCARoPE:
-    @pytest.mark.parametrize("size", [1e4, -1e4])
-    def test_frequencies_are_between_nothing_and_one_for_any_token_and_gradients_finite(self, size):
-        scheme, params = start("carope(first=1)")
-        params["heads"]["w"] = params["heads"]["w"] + 1
-        x = np.full((5, 8), size, np.float32)
-        steps = np.diff(located(scheme, params, x), axis=0)
-        assert (steps >= 0).all() and (steps <= 1).all()
-        q, k, v, _ = tokens(5, dims=DIMS)
-        back = jax.jit(jax.grad(lambda p: posenc.attend(scheme, p, q, k, v, x=x).sum()))(params)
-        assert all(np.isfinite(a).all() for a in jax.tree.leaves(back))
-
-    @pytest.mark.parametrize("base", [1e4, 1.0001, 1e30])
-    def test_it_starts_as_rope_of_any_base(self, base):
-        """softplus(b) is base^(2/d) - 1, whose exponential would overflow."""
-        scheme, params = made(f"carope(base={base})", posenc.Dims(8, 4, 4, 16))
-        c = located(scheme, params, np.zeros((2, 8), np.float32))
-        np.testing.assert_allclose(np.diff(c, axis=0)[0], [1, base**-0.5], rtol=1e-4)
+@pytest.mark.parametrize("size", [1e4, -1e4])
+def test_frequencies_are_between_nothing_and_one_for_any_token_and_gradients_finite(size):
+    scheme, params = start("carope(first=1)")
+    params["heads"]["w"] = params["heads"]["w"] + 1
+    x = np.full((5, 8), size, np.float32)
+    steps = np.diff(located(scheme, params, x), axis=0)
+    assert (steps >= 0).all() and (steps <= 1).all()
+    q, k, v, _ = tokens(5, dims=DIMS)
+    back = jax.jit(jax.grad(lambda p: posenc.attend(scheme, p, q, k, v, x=x).sum()))(params)
+    assert all(np.isfinite(a).all() for a in jax.tree.leaves(back))
 
 
-class TestRePo:
-    def test_between_two_sequences_each_token_chooses_by_its_own_features(self):
-        scheme, params = start("repo(mode='shared', base=100.0)")
-        params = louder(params)
-        q, k, v, x = tokens(7, dims=DIMS)
-        asked, key_x = x[:3] * 2 + 1, x
-        ours = attend(scheme, params, q[:3], k, v, asked, key_x=key_x, mask="full")
-        w = params["layer"]["w"]
-        where = {"positions": asked @ w, "key_positions": key_x @ w, "mask": "full"}
-        np.testing.assert_allclose(ours, attend(*start("rope(base=100.0)"), q[:3], k, v, **where), atol=2e-6)
+@pytest.mark.parametrize("base", [1e4, 1.0001, 1e30])
+def test_it_starts_as_rope_of_any_base(base):
+    """softplus(b) is base^(2/d) - 1, whose exponential would overflow."""
+    scheme, params = made(f"carope(base={base})", posenc.Dims(8, 4, 4, 16))
+    c = located(scheme, params, np.zeros((2, 8), np.float32))
+    np.testing.assert_allclose(np.diff(c, axis=0)[0], [1, base**-0.5], rtol=1e-4)
+
+
+def test_between_two_sequences_each_token_chooses_by_its_own_features():
+    scheme, params = start("repo(mode='shared', base=100.0)")
+    params = louder(params)
+    q, k, v, x = tokens(7, dims=DIMS)
+    asked, key_x = x[:3] * 2 + 1, x
+    ours = attend(scheme, params, q[:3], k, v, asked, key_x=key_x, mask="full")
+    w = params["layer"]["w"]
+    where = {"positions": asked @ w, "key_positions": key_x @ w, "mask": "full"}
+    np.testing.assert_allclose(ours, attend(*start("rope(base=100.0)"), q[:3], k, v, **where), atol=2e-6)
 
 
 KEPT = {

@@ -9,6 +9,7 @@ import pytest
 
 import posenc
 from posenc import Dims
+from tests.oracles import mrope as mrope_oracle
 from tests.test_orthogonal import entries
 
 D = 8
@@ -59,6 +60,18 @@ def test_far_places_are_as_exact_as_near_ones(text):
     """No angle is rounded with its position."""
     near = np.stack([np.arange(5), np.arange(5)[::-1], np.arange(5) * 2][: posenc.parse(text).axes], -1)
     np.testing.assert_allclose(scores(text, near + 2**20), scores(text, near), atol=5e-6)
+
+
+@pytest.mark.parametrize("order", ["chunked", "interleaved"])
+@pytest.mark.parametrize("sections", [(24, 20, 20), (64, 0, 0), (30, 20, 14)])
+def test_every_pair_reads_the_axis_of_its_section(order, sections):
+    scheme = posenc.bind(posenc.parse(f"mrope(sections={sections}, order={order!r})"), Dims(128, 1, 128, 16))
+    unit = np.concatenate([np.ones(64), np.zeros(64)])[None].astype(np.float32)
+    owners = [mrope_oracle.axis(scheme, pair) for pair in range(64)]
+    assert [owners.count(a) for a in range(3)] == list(sections)
+    for axis in range(3):
+        turned = rotated_query(scheme, {}, unit, jnp.asarray([np.eye(3)[axis] * 2000000.0]))[0, 64:]
+        np.testing.assert_array_equal(np.abs(turned) > 1e-5, np.array(owners) == axis)
 
 
 def tree(nodes, branching=2, seed=0):

@@ -7,7 +7,6 @@ import pytest
 
 import posenc
 from posenc import Dims
-from posenc.numerics import scaling
 from posenc.numerics.rotation import frequencies
 from tests.golden.spectrum import spectrum
 
@@ -46,15 +45,6 @@ def test_position_interpolation_is_rope_at_scaled_positions(factor):
     run = jax.jit(posenc.attend, static_argnums=0)
     ours = run(made(f"pi(factor={factor})"), none, q, k, v, positions=index)
     np.testing.assert_allclose(ours, run(scaled, none, q, k, v, positions=placed), atol=2e-6)
-
-
-def test_the_ramp_is_rounded_outwards_and_held_within_the_features():
-    """The upper bound is d - 1, the last feature, not the last pair: as everybody has it."""
-    assert scaling.spread(32, 1, 10000.0, 32, 2048) == (8, 21)
-    first, last = scaling.spread(32, 1, 10000.0, 32, 2048, truncate=False)
-    assert 8 < first < last < 21
-    assert scaling.spread(32, 1, 10000.0, 2, 10**7)[1] == 3, "four features"
-    assert scaling.spread(32, 1, 10000.0, 32, 4)[0] == 0
 
 
 def test_where_all_pairs_are_fast_none_is_divided():
