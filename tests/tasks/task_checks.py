@@ -10,7 +10,7 @@ from posenc.lab import tasks
 from posenc.lab.tasks.task import TASKS, Layout
 from posenc.language.grammar import write
 from posenc.language.registry import call
-from tests.tasks.facts import FLOOR_SIZES, FLOORS, VARIED
+from tests.tasks.facts import VARIED
 from tests.tasks.moves import MOVES
 
 ROWS = 500
@@ -32,17 +32,6 @@ def some_sizes(task):
     edge = 64 if task.tokens(64) <= 4096 else 16  # a text may grow with the square of its size
     wanted = {low, low + 1 + low % 2, low + 2 + low % 2, high, 2 * high, max(low, edge)}
     return sorted(filter(task.sizes.has, wanted))
-
-
-def floor_sizes(task):
-    """Where floors are known by hand."""
-    usual = sorted({*some_sizes(task)[:2], *filter(task.sizes.has, [min(16, task.sizes.train[1])])})
-    return FLOOR_SIZES.get(task.name, usual)
-
-
-def by_hand(task, n):
-    """The floors `prior` and `position`, worked out; None where one is not known."""
-    return FLOORS.get(task.name, lambda t, n: (1 / t.choices,) * 2)(task, n)
 
 
 class Sampler:

@@ -7,8 +7,6 @@ import pytest
 from scipy.stats import chisquare
 
 from posenc.lab import tasks
-from posenc.lab.tasks.floors import floors
-from tests.tasks.law import most_frequent
 from tests.tasks.task_checks import drawn
 
 
@@ -78,12 +76,3 @@ def test_hardly_any_program_needs_more_room_than_it_has(shown, n):
         beyond[: room + 1] = np.max([end @ ahead for end in ends], axis=0)
     assert beyond[0] < 1e-9
     assert task.tokens(n) == n + task._room(n) + 6
-
-
-@pytest.mark.ci
-def test_the_bag_of_a_text_is_a_floor_of_multi_query_recall():
-    task = tasks.parse("mqar(symbols=12, pairs=2)")
-    found = floors(task, [20], rows=4096)[20]
-    assert found["bag"] == 0.5 and abs(found["position"] - 1 / 6) < 0.03
-    induction = floors(tasks.parse("induction"), [12], rows=4096)[12]
-    assert abs(induction["bag"] - most_frequent(15, 10)) < 0.03

@@ -33,26 +33,12 @@ def released_at(other):
     return even((5, *[0] * 5, 2, *(int(at == one) for at in range(other)), 4) for one in range(other))
 
 
-def ones(task, n):
-    """1 throughout: of 3/4 where both strings reach, of half beyond; the place of an answer tells how far that is."""
-    shorter = Counter({j: 2 for j in range(1, n)} | {n: 1})
-    chance = [count * 0.75**j * 0.5 ** (n - j) / shorter.total() for j, count in shorter.items()]
-    return sum(chance), max(chance)
-
-
-EXAMPLES = [
-    ("bitwise_or", [5, 0, 1, 2, 1, 0, 0, 1, 4], [1, 1, 0, 1, 6]),
-    ("bitwise_or(bits='as_released')", [5, 0, 0, 1, 2, 0, 0, 0, 0, 0, 4], [0, 0, 1, 0, 0, 6]),
-]
-
 LAWS = {
     "bitwise_or": (3, fair, 3),
     "bitwise_or(bits='as_released')": (4, released, 4),
     "bitwise_or(bits='as_released', other=3)": (5, released_at, 3),
 }
 
-FLOORS = {"bitwise_or": ones}
-FLOOR_SIZES = {"bitwise_or": [1, 2, 20]}
 VARIED = ["bitwise_or"]
 
 

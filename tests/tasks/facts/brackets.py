@@ -1,10 +1,8 @@
 """Arithmetic with brackets."""
 
-import functools
 from itertools import product
 
 import jax.numpy as jnp
-import numpy as np
 
 from posenc.lab.tasks import brackets, draw
 
@@ -48,34 +46,8 @@ def equations(n):
     return law
 
 
-@functools.cache
-def values(n):
-    """How likely each value is, by the same recursion."""
-    if n < 5:
-        return np.full(5, 0.2)
-    p = np.zeros(5)
-    a, b = np.indices((5, 5))
-    for left in range(1, n - 3):
-        both = np.outer(values(left), values(n - 3 - left)) / 3 / (n - 4)
-        for value in (a + b, a - b, a * b):
-            np.add.at(p, value % 5, both)
-    return p
-
-
-EXAMPLES = [
-    ("modular_arithmetic_brackets", [8, 3, 6, 2, 9], [1]),
-    ("modular_arithmetic_brackets", [6, 2], [3]),
-    ("modular_arithmetic_brackets", [8, 4, 6, 8, 6, 3, 9, 9], [2]),
-    ("modular_arithmetic_brackets", [8, 8, 2, 7, 4, 9, 5, 4, 9], [2]),
-    ("solve_equation", [7, 9, 5, 1, 8, 10, 4], [3]),
-    ("solve_equation", [6, 9, 10, 1], [4]),
-    ("solve_equation(as_released=True)", [0, 0], [0]),
-]
-
 LAWS = {"modular_arithmetic_brackets": (7, lambda left: written(7, 3, left), 3), "solve_equation": (9, equations(9), 7)}
 
-FLOORS = {"modular_arithmetic_brackets": lambda t, n: (values(n).max(),) * 2}
-FLOOR_SIZES = {"modular_arithmetic_brackets": [1, 7, 40], "solve_equation": [3, 9, 40]}
 
 VALUE = brackets._value
 

@@ -25,29 +25,6 @@ def substitute(symbols):
     return even((bos, a, b, to, a, a, sep) for a, b in permutations(range(symbols), 2))
 
 
-def copied(task, n):
-    """One symbol throughout is right where one symbol is all there is; the whole answer, where it is one of few."""
-    one = 1 / task.symbols
-    if task.hints:
-        return 0.0, one**n / (task.hints - n + 1)
-    if task.variant == "random_twice":
-        return 0.0, one if n == 1 else 0.0
-    return (one, one) if n == 1 or task.variant != "random" else (0.0, 0.0)
-
-
-EXAMPLES = [
-    ("copy", [102, 7, 7, 42, 101], [7, 7, 42, 103]),
-    ("copy(hints=4, symbols=10)", [16, 11, 7, 12, 2, 15], [11, 7, 12, 2, 17]),
-    ("copy(distinct=True)", [102, 7, 9, 42, 101], [7, 9, 42, 103]),
-    ("copy(variant='random_twice')", [103, 7, 42, 102], [7, 42, 100, 7, 42, 104]),
-    ("copy(variant='repeat')", [102, 9, 9, 9, 101], [9, 9, 9, 103]),
-    ("copy(variant='repeat_twice')", [102, 9, 9, 101], [9, 9, 9, 9, 103]),
-    ("copy(variant='substitute')", [103, 5, 6, 100, 5, 5, 102], [6, 6, 104]),
-    ("reverse", [102, 1, 2, 3, 101], [3, 2, 1, 103]),
-    ("reverse(variant='twice')", [103, 1, 2, 3, 102], [3, 2, 1, 100, 3, 2, 1, 104]),
-    ("reverse(variant='then_copy')", [103, 1, 2, 3, 102], [3, 2, 1, 100, 1, 2, 3, 104]),
-]
-
 LAWS = {
     "copy(symbols=5)": (3, copy, 5),
     "copy(variant='substitute', symbols=5)": (2, substitute, 5),
@@ -56,7 +33,6 @@ LAWS = {
     "reverse(symbols=5)": (3, copy, 5),
 }
 
-FLOORS = {"copy": lambda t, n: copied(t, n), "reverse": lambda t, n: (1 / t.symbols,) * 2 if n == 1 else (0.0, 0.0)}
 
 BROKEN = [
     (f"reverse(variant='{v}')", 6, "copying", "gather", lambda x, where: draw.gather(x, where + 1))

@@ -24,15 +24,10 @@ def written(years):
 
 ANSWER = [*spelled("1997-02-03"), dates.DateFormat().special("EOS")]
 
-EXAMPLES = [("date_format", spelled(text), ANSWER) for text in ("3 feb 1997", "feb 3, 1997", "3/2/1997", "1997.02.03")]
 
 LAWS = {"date_format": (3, written, 3)}
 
 VARIED = ["date_format"]
-
-FLOORS = {"date_format": lambda t, n: (0.0, 1 / (datetime.date(1900 + n, 1, 1) - datetime.date(1900, 1, 1)).days)}
-
-FLOOR_SIZES = {"date_format": [1, 3, 200]}
 
 
 DAY_FIRST = np.array([dates.POOL.index(c) for c in "YyXx-dD-mM"], np.int32)

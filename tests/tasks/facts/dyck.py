@@ -1,7 +1,7 @@
 """Brackets."""
 
 from posenc.lab.tasks import dyck as made
-from tests.tasks.law import most_frequent, words
+from tests.tasks.law import words
 
 
 def shapes(length, depth):
@@ -31,16 +31,8 @@ def dyck(depth, length=8, kinds=2):
     return dict.fromkeys(found, 1 / len(found))
 
 
-EXAMPLES = [
-    ("dyck(kinds=2, depth=3)", [0, 1, 3, 2], [1, 0]),
-    ("dyck(kinds=2, depth=3)", [0, 2, 1, 3], [0, 1]),
-    ("dyck(kinds=2, depth=2, full=True)", [0, 1, 3, 0, 2, 2], [3, 2]),
-    ("dyck", [3, 11], [3]),
-]
-
 LAWS = {"dyck(kinds=2, depth=3)": (8, dyck, 3), "dyck(full=True, kinds=2, depth=3)": (8, dyck, 3)}
 
-BAGS = {"dyck": lambda t, n: most_frequent(t.kinds, n // 2)}
 
 BROKEN = [
     # a word that goes a bracket deeper than the stack loses the kind of that bracket

@@ -20,10 +20,7 @@ def flip_flop(pairs):
     return law
 
 
-EXAMPLES = [("flip_flop", [2, 1, 4, 0, 3, 1, 4, 1, 2, 0, 3, 0], [1, 0])]
-
 LAWS = {"flip_flop(p=0.6)": (8, flip_flop, 4)}
 
-FLOORS = {}
 
 BROKEN = [("flip_flop", 40, "flipflop", "last_true", lambda flags: draw.last_true(flags) * 0)]

@@ -5,17 +5,7 @@ import numpy as np
 from posenc.lab.tasks import groups
 from tests.tasks.law import strings
 
-EXAMPLES = [
-    ("word_problem(group='S3')", [1, 1, 2], [1, 0, 2]),
-    ("word_problem(group='S3')", [1, 2], [1, 4]),  # 0→1→2, 1→0→0, 2→2→1: (2, 0, 1)
-    ("word_problem(group='S3')", [2, 1], [2, 3]),  # 0→0→1, 1→2→2, 2→1→0: (1, 2, 0)
-    ("word_problem(group='Z2')", [1, 0, 1, 1], [1, 1, 0, 1]),
-    ("word_problem", [0, 59, 0], [0, 59, 59]),
-]
-
 LAWS = {"word_problem(group='S3')": (3, strings(6), 3), "word_problem(group='Z2')": (5, strings(2), 5)}
-
-FLOORS = {}
 
 
 def in_the_wrong_order(group, steps=groups._steps):

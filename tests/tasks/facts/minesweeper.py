@@ -28,26 +28,8 @@ def boards(longest, high=0.25):
     return law
 
 
-def empty(task, n):
-    """A board without mines; the place of an answer tells the board's shape."""
-    shapes = [(w, h) for w, h in product(range(5, n + 1), repeat=2) if max(w, h) == n]
-    chance = [holds(0, w * h) / len(shapes) for w, h in shapes]
-    return sum(chance), max(chance)
-
-
-EXAMPLES = [
-    ("minesweeper(shortest=1)", [14, 10, 9, 10, 11, 10, 10, 9, 13], [1, 9, 2, 1, 2, 9, 15]),
-    (
-        "minesweeper(other='same', shortest=1, text='as_released')",
-        [13, 9, 10, 10, 10, 10, 10, 10, 10, 9, 12],
-        [9, 1, 0, 1, 2, 1, 0, 1, 9, 14],
-    ),
-]
-
 LAWS = {"minesweeper(shortest=1)": (2, boards, 2)}
 
-FLOORS = {"minesweeper": empty}
-FLOOR_SIZES = {"minesweeper": [5, 6, 9]}
 VARIED = ["minesweeper"]
 
 AROUND = minesweeper._around

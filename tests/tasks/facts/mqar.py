@@ -32,21 +32,10 @@ def random_fillers(tokens):
     return law
 
 
-EXAMPLES = [
-    ("mqar(symbols=12, pairs=2)", [2, 8, 4, 7, 0, 0, 4, 0, 2, 0], [7 - 6, 8 - 6]),
-    ("mqar(symbols=12, pairs=2, random_non_queries=True)", [2, 8, 4, 7, 8, 0, 4, 11, 2, 1], [1, 2]),
-]
-
 LAWS = {
     "mqar(symbols=6, pairs=1, power=0.5)": (8, mqar, 3),
     "mqar(symbols=6, pairs=2, power=1.0, random_non_queries=True)": (8, random_fillers, 6),
 }
-
-BAGS = {
-    "mqar": lambda t, n: 1 / t.pairs  # each value stands in the text once
-}
-
-FLOOR_SIZES = {"mqar": [16]}
 
 
 def among_all(self, key, k, length):

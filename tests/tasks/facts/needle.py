@@ -43,28 +43,12 @@ def passkey(starts):
     return law
 
 
-EXAMPLES = [
-    ("needle(fillers=2, keys=3, values=4, width=2)", [14, 0, 1, 9, 3, 10, 6, 8, 0, 11, 3, 13], [6, 8, 15]),
-    (
-        "needle(fillers=2, keys=3, values=4, needles=2, width=1, queries=2)",
-        [14, 9, 3, 10, 6, 1, 9, 2, 10, 5, 11, 2, 3, 13],
-        [5, 6, 15],
-    ),
-    (
-        "needle(fillers=2, keys=3, values=4, needles=2, width=1, per_key=2)",
-        [14, 9, 3, 10, 6, 1, 9, 3, 10, 5, 11, 3, 13],
-        [6, 5, 15],
-    ),
-    ("passkey(fillers=2)", [15, 10, 12, 7, 0, 3, 3, 1, 11, 14], [7, 0, 3, 3, 1, 16]),
-]
-
 LAWS = {
     "needle(fillers=1, keys=2, values=2, needles=2, width=1)": (10, needle, 4),
     "needle(fillers=1, keys=2, values=2, needles=2, width=1, per_key=2)": (10, two_of_one_key, 4),
     "passkey(fillers=1, digits=1)": (4, passkey, 3),
 }
 
-FLOORS = {"needle": lambda t, n: (t.values**-t.width,) * 2, "passkey": lambda t, n: (10**-t.digits,) * 2}
 
 BROKEN = [("needle(needles=3)", 40, "needle", "gather", lambda x, where: draw.gather(x, where * (x.shape[1] != 3)))]
 

@@ -4,7 +4,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from tests.tasks.law import even, most_frequent, strings, words
+from tests.tasks.law import even, strings, words
 
 a, b, c, M = 0, 1, 2, 3
 
@@ -77,22 +77,6 @@ def fill_blank(apart):
     return law
 
 
-EXAMPLES = [
-    ("token_at_index(indices=2, symbols=3)", [c, a, b, b, 3 + 1], [a]),
-    ("index_of_token(indices=3, symbols=3)", [c, a, M, b], [2]),
-    ("token_k_back", [c, a, b], [c, a]),
-    ("token_k_back(k=2)", [c, a, b, b], [c, a]),
-    ("pointer_back(reach=2, symbols=3)", [c, a, b, 3 + 1], [a]),
-    ("distance(reach=3, symbols=3)", [a, M, c, b, M, a], [3 - 1]),
-    ("before(symbols=3)", [c, 4, a, 3], [0]),
-    ("before(symbols=3)", [3, 4, a, c], [1]),
-    ("same_order(symbols=3)", [a, b, c, M, a, c, b], [0]),
-    ("same_order(symbols=3)", [a, b, c, M, a, b, c], [1]),
-    ("fill_blank", [5, 7, 31, 20], [30]),
-    ("fill_blank", [31, 7, 30, 31], [5, 20]),
-    ("count_symbol(symbols=3)", [M, b, M, c], [2]),
-]
-
 LAWS = {
     "token_at_index(indices=2, symbols=2)": (4, token_at_index, 2),
     "index_of_token(indices=3, symbols=2)": (4, index_of_token, 3),
@@ -103,12 +87,6 @@ LAWS = {
     "same_order(symbols=2)": (3, same_order, 2),
     "count_symbol(most=2, symbols=2)": (3, count_symbol, 2),
     "fill_blank(hide=0.25)": (5, fill_blank, 3),
-}
-
-BAGS = {
-    "token_at_index": lambda t, n: most_frequent(t.symbols, n),
-    "token_k_back": lambda t, n: None,
-    "pointer_back": lambda t, n: most_frequent(t.symbols, n),
 }
 
 

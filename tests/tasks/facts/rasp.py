@@ -26,21 +26,8 @@ def led(symbols):
     return law
 
 
-def run(task, n):
-    """One number is right if it alone is said; the whole run, where few begin at a number."""
-    return 1 / task.symbols if n == 1 else 0.0, 1 / (task.symbols - n + 1)
-
-
-EXAMPLES = [
-    ("count_up", [130, 3, 6, 129], [3, 4, 5, 6, 131]),
-    ("count_up(symbols=12)", [14, 11, 11, 13], [11, 15]),
-    ("mode", [28, 1, 0, 1, 2, 27], [1, 29]),
-    ("mode(symbols=3)", [5, 2, 0, 2, 0, 2, 1, 4], [2, 6]),
-]
-
 LAWS = {"count_up(symbols=8)": (4, runs, 8), "mode(symbols=3)": (4, led, 3)}
 
-FLOORS = {"count_up": run}
 
 BROKEN = [
     ("mode", 12, "rasp", "_decides", lambda count: count == count),

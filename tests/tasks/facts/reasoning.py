@@ -2,13 +2,10 @@
 
 from itertools import permutations, product
 
-import numpy as np
-
 from posenc.lab.tasks import draw
 from tests.tasks.law import even, words
 
 VARIED = ["polynomial"]
-E, P, M, ONE, END = range(26, 31)  # = + - 1 ; behind 26 letters
 
 
 def summands(modulus):
@@ -54,14 +51,6 @@ def shuffled(signs):
     )
 
 
-def sums(task, n):
-    one = np.array([0] + [1] * (task.modulus - 1)) / (task.modulus - 1)
-    law = np.array([1.0] + [0.0] * (task.modulus - 1))
-    for _ in range(n):
-        law = sum(p * np.roll(one, r) for r, p in enumerate(law))
-    return (law.max(),) * 2
-
-
 def polynomials(n):
     """How likely so many signs, which make the text longer, go with a rest."""
     law = {}
@@ -77,25 +66,6 @@ def polynomials(n):
     return law
 
 
-def values(task, n):
-    """12.6 % at n = 8, where x is 0, or even; who knows the index alone does not know where SEP stands."""
-    law = polynomials(n)
-    return max(sum(p for (_, rest), p in law.items() if rest == r) for r in range(10)), max(law.values())
-
-
-EXAMPLES = [
-    ("sum_mod", [12, 9, 4, 2, 8, 11], [3, 13]),
-    ("sum_mod(modulus=3)", [5, 2, 2, 1, 4], [2, 6]),
-    ("parity_lm", [6, 1, 0, 1, 0, 5], [3, 7]),
-    ("parity_lm", [6, 1, 0, 1, 1, 5], [2, 7]),
-    ("polynomial", [19, 14, 15, 2, 16, 3, 11, 14, 12, 1, 13, 10, 1, 11, 14, 12, 2, 18], [2, 20]),
-    ("polynomial", [19, 14, 15, 10, 2, 16, 3, 11, 14, 12, 3, 18], [6, 20]),
-    ("polynomial", [19, 14, 15, 0, 16, 3, 11, 14, 12, 0, 18], [3, 20]),
-    ("lego", [33, 0, E, M, ONE, END, 1, E, M, 0, END, 1, 32], [P, 34]),
-    ("lego", [33, 0, E, P, ONE, END, 1, E, M, 0, END, 1, 32], [M, 34]),
-    ("lego(permute=True)", [33, 2, E, P, 1, END, 1, E, P, 0, END, 0, E, M, ONE, END, 2, 32], [M, 34]),
-]
-
 LAWS = {
     "sum_mod(modulus=4)": (3, summands, 4),
     "parity_lm": (5, bits, 2),
@@ -104,8 +74,6 @@ LAWS = {
     "lego(letters=4, permute=True)": (2, shuffled, 2),
 }
 
-FLOORS = {"sum_mod": sums, "polynomial": values}
-FLOOR_SIZES = {"sum_mod": [1, 2, 8], "polynomial": [1, 4, 8]}
 
 BROKEN = [
     ("sum_mod", 6, "reasoning", "_rest", lambda x, modulus: (draw.total(x) + 1) % modulus),

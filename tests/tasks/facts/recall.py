@@ -5,7 +5,7 @@ from itertools import permutations, product
 import jax.numpy as jnp
 
 from posenc.lab.tasks import draw
-from tests.tasks.law import even, most_frequent, words
+from tests.tasks.law import even, words
 
 
 def associative_recall(keys):
@@ -52,14 +52,6 @@ def repeated(keys):
     return law
 
 
-EXAMPLES = [
-    ("associative_recall", [82, 5, 70, 9, 66, 5, 81], [70, 83]),
-    ("associative_recall(keys=4, values=2, noise=0.5)", [24, 1, 5, 9, 9, 1, 23], [5, 25]),
-    ("associative_recall(keys=4, values=2, fuzzy=True)", [8, 1, 2, 5, 4, 1, 5, 1, 2, 7], [5, 4, 9]),
-    ("associative_recall(keys=4, values=2, repeat=True)", [1, 5, 2, 4, 1, 5], [1]),
-    ("associative_recall(keys=4, values=2, noise=0.5, repeat=True)", [1, 5, 9, 9, 9, 8, 1, 5], [1]),
-]
-
 VARIED = ["associative_recall(keys=8, values=8, fuzzy=True)"]
 
 LAWS = {
@@ -68,8 +60,6 @@ LAWS = {
     "associative_recall(keys=2, values=2, fuzzy=True)": (1, fuzzy, 3),
     "associative_recall(keys=2, values=2, repeat=True)": (3, repeated, 2),
 }
-
-BAGS = {"associative_recall": lambda t, n: most_frequent(t.values, n)}
 
 
 def in_one_place(k, out):

@@ -3,7 +3,7 @@
 from itertools import combinations
 
 from posenc.lab.tasks import draw
-from tests.tasks.law import most_frequent, words
+from tests.tasks.law import words
 
 
 def selective_copy(places):
@@ -28,16 +28,8 @@ def induction(starts):
     return law
 
 
-EXAMPLES = [
-    ("selective_copy(data=2, symbols=4)", [4, 3, 4, 4, 1, 4], [3, 1]),
-    ("induction(symbols=8)", [4, 0, 8, 7, 2, 8], [7]),
-]
-
 LAWS = {"selective_copy(data=2, symbols=2)": (4, selective_copy, 4), "induction(symbols=2)": (4, induction, 2)}
 
-FLOORS = {"selective_copy": lambda t, n: (0.0, 0.0)}
-
-BAGS = {"induction": lambda t, n: most_frequent(t.symbols, n - 2)}
 
 BROKEN = [("induction", 20, "selective", "pick", lambda x, place: draw.pick(x, place - 1))]
 

@@ -15,14 +15,6 @@ def sentences(most):
     )
 
 
-EXAMPLES = [
-    ("s2s_copy", [7, 7, 31], [7, 7, 31, 34]),
-    ("s2s_reverse", [7, 8, 31], [31, 8, 7, 34]),
-    # adjectives 0-9, nouns 10-19, verbs 20-29: "quick brown fox chases lazy dog" -> FOX QUICK BROWN DOG LAZY CHASES
-    ("toy_translation", [1, 2, 13, 24, 5, 16], [43, 31, 32, 46, 35, 54, 62]),
-    ("toy_translation", [10, 20, 10], [40, 40, 50, 62]),
-]
-
 LAWS = {
     "s2s_copy(symbols=5)": (3, source, 5),
     "s2s_reverse(symbols=5)": (3, source, 5),
@@ -33,9 +25,6 @@ LAWS = {
 def symbols(task, n):
     """Any one answer, also that of one symbol throughout, is one of all that there are."""
     return task.symbols**-n, task.symbols**-n
-
-
-FLOORS = {"s2s_copy": symbols, "s2s_reverse": symbols, "toy_translation": lambda t, n: (0.0, t.words**-n / (n - 2))}
 
 
 def late(x, where):

@@ -26,8 +26,6 @@ def two_of_copies(symbols):
     }
 
 
-EXAMPLES = [("hidden_markov", [7, 7, 2, 9, 9], [7, 2, 9, 9]), ("copies", [0, 5, 2, 0, 5, 2, 1], [5, 2, 0, 5, 2, 1])]
-
 LAWS = {"hidden_markov(states=4)": (2, two_of_a_chain, 4), "copies(start=0.5, end=0.5)": (2, two_of_copies, 16)}
 
 PLANTED = [

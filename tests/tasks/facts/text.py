@@ -14,11 +14,8 @@ def windows(many):
     return even(tuple(TEST_PART[at : at + 3]) for at in range(many))
 
 
-EXAMPLES = [("text", [116, 104, 101, 32], [104, 101, 32])]
-
 LAWS = {OF_SMALL: (2, windows, 6)}
 
-FLOORS = {"text": lambda t, n: (None, None)}
 
 PLANTED = [
     ("text", "posenc.lab.tasks.text:Text.take", "row[:, 1:]", "row[:, :-1]", "oracle"),
