@@ -65,7 +65,6 @@ MANY = (
     "tasks/test_chomsky.py",
     "tasks/test_coupling.py",
     "tasks/test_long_addition.py",
-    "tasks/test_rasp.py",
     "tasks/test_recall.py",
     "tasks/test_shifted.py",
     "tasks/test_task_examples.py",

@@ -87,14 +87,6 @@ def test_under_a_window_and_at_coordinates_a_scheme_answers_as_without(scheme):
         assert around.scale(8) == bound.scale(8) and posenc.acts_on_input(around) == posenc.acts_on_input(bound)
 
 
-def test_the_answers_are_those_that_a_scheme_declares():
-    assert {"name", "family", "reads", "contextual", "limits", "axes"} <= set(DECLARED)
-    assert all(hasattr(posenc.Scheme, n) for n in DECLARED if n != "name")
-    whole = posenc.parse("rope + fox + window(9)")
-    assert (whole.name, whole.reads, whole.contextual) == ("rope + fox", "content", True)
-    assert whole.limits == posenc.parse("rope + fox").limits
-
-
 def test_other_attributes_are_refused_and_copies_serve():
     whole = posenc.parse("rope + window(9)")
     with pytest.raises(AttributeError, match="has no 'score'; look at its attribute scheme"):

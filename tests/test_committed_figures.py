@@ -8,7 +8,6 @@ import os
 import re
 from math import log
 
-import numpy as np
 import pytest
 
 from posenc.lab.cli import main
@@ -16,7 +15,6 @@ from posenc.lab.figures.atlas import TABLE
 from posenc.lab.figures.figures import drawing
 from posenc.lab.results.floors import FLOORS, mean_floors
 from posenc.lab.results.floors import floors as floors_of
-from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.experiment_file import executed, from_file
 from tests.test_experiments import FOLDER, RECORDED, committed_results
@@ -25,7 +23,6 @@ FIGURES = FOLDER / "figures"
 SCRIPTS = sorted(FIGURES.glob("[!_]*.py"))
 """What draws a figure of several records, or of something else."""
 FRONT = executed(FIGURES / "front.py")
-README = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", [*RECORDED, *SCRIPTS], ids=lambda p: p.stem)
@@ -40,10 +37,6 @@ def test_a_committed_figure_is_drawn_again(path, tmp_path, capsys):
     contents, committed = ({n: (of / n).read_bytes() for n in names if (of / n).exists()} for of in (folder, FIGURES))
     assert contents.keys() == committed.keys() >= {*names[:2]}
     assert [name for name in contents if contents[name] != committed[name]] == []
-
-
-def test_the_front_page_shows_its_figure():
-    assert "(experiments/figures/front.svg)" in README
 
 
 def test_what_the_front_page_says_of_schemes_is_in_its_table():
@@ -62,31 +55,6 @@ def test_what_the_front_page_says_of_schemes_is_in_its_table():
     assert not columns["token 3 back", "encoder"].learned("alibi")
     for title, model in (("order of two", "encoder"), ("last bit written", "decoder"), ("copy all", "decoder")):
         assert max(FRONT.SCHEMES, key=lambda s: columns[title, model].score(s) or 0) == "alibi"  # noqa: B023
-
-
-def test_random_positions_add_in_the_figure_what_they_add_in_the_record_of_each_seed():
-    """At 24 symbols, for ALiBi, from the rows of the record."""
-    figure, _, _ = figure_and_caption(FOLDER / "ruoss_small.py")
-    values = {}
-    for row in load(FOLDER / "records" / "ruoss_small.json").rows():
-        if row.size == 24 and row.scheme.startswith("alibi"):
-            values.setdefault("random" in row.scheme, {})[row.seed] = row.value
-    assert len(values[True]) == len(values[False]) == 6
-    (line,) = (x for x in figure.axes[0].get_lines() if x.get_label().startswith("alibi"))
-    gains = [values[True][seed] - value for seed, value in values[False].items()]
-    assert dict(zip(*line.get_data(), strict=True))[24] == pytest.approx(np.median(gains))
-
-
-def test_the_figure_of_norms_shows_what_validation_cannot_see():
-    """Eight layers with norms after: all right where trained at three rates, and at 24 tokens the less the higher."""
-    figure, results, _ = figure_and_caption(FOLDER / "norms.py")
-    label, at_24 = "rope (depth=8, norm=post)", {}
-    for row in results.rows():
-        if row.size == 24 and row.scheme == label:
-            at_24.setdefault(row.lr, []).append(row.value)
-    inside, beyond = (next(x for x in axes.get_lines() if x.get_label() == label) for axes in figure.axes)
-    assert list(beyond.get_ydata()) == [np.median(at_24[rate]) for rate in beyond.get_xdata()]
-    assert min(inside.get_ydata()[:3]) > 0.99 and beyond.get_ydata()[0] > 0.95 and beyond.get_ydata()[2] < 0.35
 
 
 def figure_and_caption(path):

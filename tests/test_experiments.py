@@ -1,7 +1,6 @@
 """Every experiment says what it claims and holds what was published; each runs.
 
-By day the first run of each file trains two steps at the smallest sizes; the others, and the rehearsal of all runs at
-their own sizes, are nightly: hundreds of programs.
+At night all runs train two steps at the smallest sizes and are rehearsed at their own: hundreds of programs.
 """
 
 import functools
@@ -106,13 +105,6 @@ def test_what_was_published_is_data_and_of_a_setting_that_is_told(path):
     assert made.published or path.stem in ("first_look", "language_control", *atlas.EXPERIMENTS)
 
 
-def test_the_quick_start_says_where_its_mark_may_stand():
-    """At any of these indices, however long the row."""
-    titles = from_file(FOLDER / "first_look.py").words["titles"]
-    (text,) = (text for text in titles if text.startswith("index_of_token"))
-    assert titles[text].endswith(f"in the first {tasks.parse(text).indices}")
-
-
 @EACH
 def test_what_was_published_says_where_it_was_seen_and_the_header_what_is_from_memory(path):
     made = from_file(path, yes=True)
@@ -161,23 +153,6 @@ def _with(lines, cells):
     """Lines with their cells: each cell has as many lines as there are sets of knobs."""
     each = len(lines) // len(cells)
     return zip(lines, [cell for cell in cells for _ in range(each)], strict=True)
-
-
-def trained(path, runs, folder):
-    """Two steps of some runs at the smallest sizes."""
-    made = from_file(path, yes=True).changed(texts(SMALL, "--set") | texts(SMALLEST[path.stem], "--set"))
-    made = replace(made, runs=made.runs[runs])
-    with watching() as watch:
-        assert sweep(made, folder, watch=watch) == 0
-    return made, load(folder)
-
-
-@pytest.mark.nightly  # plans, labels, records and figures of all files stay; lab/test_sweep.py trains and records
-@EACH
-def test_an_experiment_trains_two_steps_and_its_figure_is_drawn(path, tmp_path):
-    made, results = trained(path, slice(1), tmp_path / "runs")
-    assert not results.unfinished and {row.outcome for row in results.rows()} == {"done"}
-    assert drawing(made, results)[0].figure.axes
 
 
 def recorded_anew(name, made, folder, monkeypatch):
@@ -247,9 +222,13 @@ def test_a_record_of_the_atlas_takes_the_tasks_that_are_trained_and_rope_under_w
 @pytest.mark.timeout(3600)
 @pytest.mark.nightly  # a program for each run, of which there are hundreds
 @EACH
-def test_every_run_of_an_experiment_trains_two_steps(path, tmp_path):
-    _, results = trained(path, slice(None), tmp_path / "runs")
-    assert not results.unfinished
+def test_every_run_of_an_experiment_trains_two_steps_and_its_figure_is_drawn(path, tmp_path):
+    made = from_file(path, yes=True).changed(texts(SMALL, "--set") | texts(SMALLEST[path.stem], "--set"))
+    with watching() as watch:
+        assert sweep(made, tmp_path / "runs", watch=watch) == 0
+    results = load(tmp_path / "runs")
+    assert not results.unfinished and {row.outcome for row in results.rows()} == {"done"}
+    assert drawing(made, results)[0].figure.axes
 
 
 @pytest.mark.timeout(3600)
@@ -257,10 +236,6 @@ def test_every_run_of_an_experiment_trains_two_steps(path, tmp_path):
 @EACH
 def test_every_run_of_an_experiment_can_run_at_its_own_size(path):
     assert plan.resolved_runs(from_file(path, yes=True))
-
-
-def test_every_experiment_has_smallest_sizes():
-    assert {p.stem for p in EXPERIMENTS} == set(SMALLEST) and len(SMALLEST) >= 13
 
 
 def test_the_table_of_ruoss_sums_to_what_its_abstract_says():
@@ -280,12 +255,6 @@ def test_the_table_of_ruoss_sums_to_what_its_abstract_says():
     assert f"parity is {100 * theirs['parity_check']:.1f} for {100 * plain['parity_check']:.1f}" in source
 
 
-@pytest.mark.parametrize("name", ["length", "ruoss"])
-def test_what_was_published_as_a_mean_over_every_size_is_held_against_such_a_mean(name):
-    made = from_file(FOLDER / f"{name}.py", yes=True)
-    assert {one.weights for one in made.published} == {"trapezoid"} and "trapezoid" in made.header.setting
-
-
 @pytest.mark.ci
 def test_the_cost_of_the_whole_table_is_what_a_dry_run_counts():
     """And the hours are those operations at a tenth and a hundredth of an H100's 67 TFLOP/s."""
@@ -294,12 +263,6 @@ def test_the_cost_of_the_whole_table_is_what_a_dry_run_counts():
     assert made.header.cost.startswith(f"{count:.1e} floating-point operations") and "67 TFLOP/s" in made.header.cost
     hours = [int(n) for n in re.findall(r"(\d+)\s+hours", made.header.cost)]
     assert hours == [round(count / (share * 67e12) / 3600) for share in (0.1, 0.01)]
-
-
-@pytest.mark.parametrize("name", ["length", "ruoss", "ruoss_small"])
-def test_the_table_of_ruoss_is_from_memory_wherever_it_stands(name):
-    made = from_file(FOLDER / f"{name}.py", yes=True)
-    assert {one.seen for one in made.published} == {"memory"} and "from memory" in made.header.source
 
 
 @pytest.mark.timeout(3600)
@@ -361,9 +324,3 @@ def test_words_of_an_experiment_are_of_tasks_and_lines_that_it_has():
         # tasks that were not run yet may have lines of their own
         assert set(experiment.words.get("names", ())) <= labels | schemes or path.stem in BY_TASK, path.stem
         assert experiment.words["counted"] != "size"
-
-
-def test_a_file_says_its_result_on_the_page():
-    """`Result:` stands at the start of a line, where `posenc reproduce` and people look for it."""
-    for path in EXPERIMENTS:
-        assert len(re.findall(r"^Result: \S", path.read_text(encoding="utf-8"), re.MULTILINE)) == 1, path.name

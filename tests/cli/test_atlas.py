@@ -91,6 +91,7 @@ def test_a_scheme_of_ones_own_is_trained_and_stands_under_the_control(posenc, re
     assert rows == {("mine", "offset", 1, 2), ("mine", "second", 1, 2), ("fox", "second", 1, 2)}
 
 
+@pytest.mark.ci
 def test_a_scheme_of_ones_own_has_the_cells_of_the_model_asked_for(posenc, recorded, short, fresh, tmp_path):
     (tmp_path / "mine.py").write_text(SCHEME.format(rate=0.1))
     for model, control in (("encoder", "rope"), ("decoder", "fox")):

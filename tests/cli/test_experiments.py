@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posenc.catalog.card import Card, Fact
 from posenc.lab.spec import settings as words
 from posenc.lab.spec.experiment import Experiment, Header, NothingMatches, from_words, grid
 from posenc.lab.spec.experiment_file import from_file, header
@@ -35,11 +34,6 @@ items = st.recursive(
 def test_commas_inside_brackets_and_quotes_belong_to_the_value(values):
     assert words.split(",".join(values)) == values
     assert words.split(" , ".join(values)) == values
-
-
-@given(st.text("ab,()[]'\" \\", max_size=12))
-def test_any_text_splits_without_losing_a_character(text):
-    assert ",".join(words.split(text)).replace(" ", "") == text.replace(" ", "")
 
 
 @pytest.mark.parametrize(
@@ -247,9 +241,3 @@ def test_a_result_may_have_paragraphs_and_no_other_part_of_a_header():
     head = header("A claim.\n\nAn aside.\n\nCost: a\nminute\n\nof that.\nResult: one,\ntwo.\n\n  \nThree\n  four.\n")
     assert (head.claim, head.cost, head.result) == ("A claim.", "a minute", "one, two.\n\nThree four.")
     assert header("A claim.").result == ""
-
-
-def test_paragraphs_of_a_fact_begin_a_line_each():
-    lines = Card("experiment", "mine", "", facts=(Fact("result", "one two three\n\nfour"),)).as_text(24).splitlines()
-    assert lines[-3:] == ["  result       one two", "               three", "               four"]
-    assert "three\n               four" in Card("experiment", "mine", "", facts=(Fact("r", "three\n\nfour"),)).as_text()

@@ -56,12 +56,6 @@ def test_a_damaged_record_is_named_when_figures_are_drawn(posenc, runs, tmp_path
     assert said.code == 0 and "is left out: its checksum does not match" in said.err
 
 
-@pytest.mark.parametrize("format", ["text", "csv", "md", "latex", "json"])
-def test_a_table_has_every_format(posenc, runs, format):
-    said = posenc("table", "runs/mine", "--format", format)
-    assert said.code == 0 and said.err == "" and "alibi" in said.out and said.out.endswith("\n")
-
-
 def csv_rows(said):
     return list(csv.DictReader(io.StringIO(said.out)))
 
@@ -75,16 +69,6 @@ def test_a_table_can_be_narrowed(posenc, runs):
     assert posenc("table", "mine", "--format", "csv", "--only", "lr=1e-3", "seed=0,1,2,3,4,5").out == whole
     none = posenc("table", "mine", "--only", "task=index", "seed=5")
     assert none.code == 3 and "not together" in none.err and none.out == ""
-
-
-def test_a_table_can_be_narrowed_by_labels_and_by_plain_names(posenc):
-    made.filled("ranges", made.ranged((4, 16), (4, 24)))
-    for only, labels in {
-        "scheme=rope": ["rope (length=16)", "rope (length=24)"],
-        "scheme=rope (length=24)": ["rope (length=24)"],
-    }.items():
-        rows = csv_rows(posenc("table", "ranges", "--format", "csv", "--only", only))
-        assert [row["scheme"] for row in rows] == labels
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
@@ -141,16 +125,6 @@ def test_a_list_names_everything_that_is_registered(posenc):
     assert [row["name"] for row in json.loads(posenc("list", "tasks", "--json").out)] == tasks.names()
     found = json.loads(posenc("list", "stems", "--json").out)
     assert [row["name"] for row in found] == ["none", *STEMS.names()] and found[1]["use"] == "--stem conv"
-
-
-def test_a_comparison_is_paired_and_says_how_many(posenc, runs):
-    said = posenc("compare", "mine", "rope", "alibi")
-    head, copy, index, note, least = said.out.splitlines()
-    assert said.code == 0 and head == "rope against alibi, paired by seed, over the sizes beyond the training range"
-    assert copy.startswith("copy: P(rope > alibi) = 1.00 [") and "95% Wilson, n = 6 seeds" in copy
-    assert index.startswith("index: P(rope > alibi) = 1.00, n = 3 seeds") and "Wilcoxon" not in index
-    assert note == "Fewer than 6 seeds on index: no interval and no test; run more."
-    assert least == "Wilcoxon's p is 0.031 at least with 6 seeds; use 10 seeds, with which it is 0.002."
 
 
 @pytest.mark.parametrize(
@@ -294,12 +268,6 @@ def test_explain_draws_a_path_for_each_distinct_layer_with_what_reads_content_be
     assert path("repo").startswith("token  ── position computed from content ── repo ─►")
     whole = induced.diagram("[alibi, alibi @ offset(3), repo]")
     assert whole == "\n\n".join(map(path, ("alibi", "repo")))
-
-
-def test_describe_tells_where_it_enters_and_what_it_costs(posenc):
-    said = posenc("describe", "t5").out
-    assert "enters at    scale, score" in said and "128 in each layer" in said or "128 shared" in said
-    assert "raffel" in said.lower()
 
 
 def test_cite_gives_each_entry_once(posenc):

@@ -167,8 +167,8 @@ def test_control_characters_in_a_name_never_reach_the_terminal(posenc):
     assert "\x1b" not in posenc("describe", "ro\x1b[31mpe").err
 
 
-@pytest.mark.parametrize("words", [["run", "--scheme", "ropee"], ["frobnicate"], ["status", "no/such"]])
-def test_the_same_holds_for_a_process_of_its_own(words, tmp_path, left):
+def test_the_same_holds_for_a_process_of_its_own(tmp_path, left):
+    words = ["run", "--scheme", "ropee"]
     done = subprocess.run([sys.executable, "-m", "posenc", *words], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2 and not done.stdout and len(done.stderr.splitlines()) == 1
     assert left() == []

@@ -48,20 +48,6 @@ def test_a_run_goes_on_from_another_folder_and_no_file_of_it_holds_the_text(pose
     assert list(record.run["sources"]) == ["file my.txt"]
 
 
-def test_a_text_that_changed_since_the_plan_is_refused_and_nothing_is_lost(posenc, text, monkeypatch):
-    def stopped(*_, **__):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("posenc.lab.run.trainer.floors_by_metric", stopped)
-        assert sweep(posenc, "--seeds", "1").code == 130
-    plan = (text.parent / "runs" / "mine" / "plan.jsonl").read_bytes()
-    text.write_bytes(TEXT[::-1])
-    said = posenc("work", "mine")
-    assert said.code == 2 and "The text 'my.txt' has changed since" in said.err.splitlines()[-1], said
-    assert (text.parent / "runs" / "mine" / "plan.jsonl").read_bytes() == plan
-
-
 @pytest.mark.parametrize(("content", "says"), [(None, "'my.txt'"), (b"ab" * 50, "100 bytes")])
 def test_a_file_that_cannot_be_used_is_one_sentence(refuse, tmp_path, content, says):
     if content is not None:

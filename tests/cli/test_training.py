@@ -55,11 +55,6 @@ def test_run_takes_every_setting(posenc, swept):
     assert (str(folder), keep, lanes) == ("runs/alibi-copy", True, "vmap")
 
 
-def test_run_alone_is_every_default(posenc, swept):
-    assert posenc("run").code == 0
-    assert swept[0][0].runs == (Run(),) and swept[0][0].plan == Plan()
-
-
 def test_the_time_between_checkpoints_is_typed_or_a_variable_or_300(posenc, swept, monkeypatch):
     monkeypatch.delenv("POSENC_SAVE_EVERY", raising=False)
     assert posenc("run").code == 0 and swept.every == 300
@@ -143,8 +138,10 @@ def test_a_signal_before_training_is_a_pre_emption(posenc, swept, monkeypatch):
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP"])
-@pytest.mark.parametrize(("moment", "code"), [("while", 75), ("after", 0)])
+SENT = [("SIGTERM", "after", 0), *((name, "while", 75) for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP"))]
+
+
+@pytest.mark.parametrize(("name", "moment", "code"), SENT)
 def test_a_process_that_trains_ends_with_a_code_of_its_own_before_and_after_training(name, moment, code):
     """It is sent twice, as schedulers do. While the process ends, its code stands already."""
     script = f"""

@@ -129,24 +129,11 @@ def test_more_than_eight_lines_are_small_multiples_with_the_others_in_grey():
         assert len(grey) == 8 and {line.get_color() for line in grey} == {style.FAINT}
 
 
-def test_variants_of_one_family_alone_have_a_hue_each():
-    looks = style.looks([(f"rope (norm={norm})", "rotary") for norm in ("pre", "post")])
-    assert len({k.colour for k in looks.values()}) == 2
-
-
 def test_no_two_schemes_look_alike_even_when_hues_run_out():
     pairs = [(f"s{k}", f"family{k}") for k in range(25)]
     looks = style.looks(pairs)
     assert len({(k.colour, k.marker, str(k.dash)) for k in looks.values()}) == 25
     assert style.looks(reversed(pairs)) == looks
-
-
-def test_small_multiples_of_another_task_begin_a_row_that_names_it():
-    every = [made.rope(label=f"s{k}", family="rotary", task=task) for task in ("copy", "sort") for k in range(9)]
-    axes = figures.length(made.results("many", tuple(every))).figure.axes
-    columns = [one.get_subplotspec().colspan.start for one in axes]
-    titles = [one.get_title("left") for one in axes]
-    assert len(axes) == 18 and columns[9] == 0 and titles[0] == "copy:\ns0" and titles[9] == "sort:\ns0"
 
 
 def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
@@ -229,33 +216,6 @@ def test_a_figure_name_cannot_leave_its_folder(drawn, tmp_path):
         figures.save(drawn, tmp_path, "../x", results(), "")
 
 
-def test_the_caption_has_at_most_five_lines_and_says_what_is_drawn_and_what_went_wrong():
-    drawn, marks, said, models, rest = figures.length(results()).caption.splitlines()
-    assert drawn == "accuracy (tokens) (up) against size (along, on a log axis): copy; sort; n = 3 runs."
-    assert marks == (
-        "Thick lines are medians of runs, thin lines single runs; dotted lines are floors: guess (a uniform guess),"
-        " constant (the answer most frequent over all rows), position (position alone)."
-    )
-    assert said == (
-        "The sizes trained on are solved (median of at least 0.95) by all. With fewer than 6 runs no scheme is called"
-        " better than another."
-    )
-    assert models.endswith("Trials: 11 done, 1 diverged (each counted as a uniform guess), 0 failed.")
-    assert "All runs of a task share one test set per size" in rest
-
-
-def test_the_caption_says_which_token_accuracy_it_shows():
-    assert "Token accuracy is teacher-forced:" in figures.length(results()).caption
-    exact = {**made.rope(), "task": {**made.rope()["task"], "metric": "exact"}}
-    assert "teacher-forced" not in figures.length(made.results("a", (exact,))).caption
-
-
-def test_a_heat_map_has_marks_of_its_own():
-    said = figures.heat(results()).caption
-    assert "each cell is the median over n runs" in said and "n = 3" in said and "dotted" not in said
-    assert "All runs of a task share one test set per size" in said
-
-
 def compared(a, b, n=6, rows=100):
     """The caption's sentence on two schemes with these accuracies beyond the training range."""
     records = []
@@ -328,20 +288,6 @@ def test_without_matplotlib_a_figure_says_what_to_install(draw, monkeypatch):
         draw(results())
 
 
-def test_the_caption_names_the_model_and_what_symmetric_alibi_finds_in_an_encoder():
-    run = {"model": "encoder", "depth": 2, "width": 64, "heads": 4}
-    records = [made.rope(), made.rope(label="alibi", family="linear", drop=0.3)]
-    for record in records:
-        record["run"] = {**record["run"], **run}
-    text = figures.length(made.results("a", tuple(records))).caption
-    assert "Model: encoder of 2 layers, width 64, 4 heads." in text and "nearest keys, on both sides alike" in text
-    assert "both sides" not in figures.length(made.results("a", tuple(records[:1]))).caption
-    records[0]["run"] = {**records[0]["run"], "model": "decoder"}
-    records[1]["run"] = {**records[1]["run"], "model": "decoder"}
-    text = figures.length(made.results("a", tuple(records))).caption
-    assert "Model: decoder of 2 layers, width 64, 4 heads." in text and "both sides" not in text
-
-
 def test_an_axis_names_its_metric_once_where_all_share_it():
     token, exact = made.rope(), made.rope(task="other")
     exact["task"] = {**exact["task"], "metric": "exact"}
@@ -372,11 +318,6 @@ def test_sizes_at_which_all_lines_are_alike_are_left_out_but_for_their_neighbour
     assert list(lines(axes)["a"].get_xdata()) == [16, 24, 32]
     (axes,) = figures.length(made.results("a", every[:1]), differing=True).figure.axes
     assert list(lines(axes)["a"].get_xdata()) == [*sizes], "of one line there is nothing to compare"
-
-
-def test_the_caption_counts_records_that_cannot_be_read():
-    found = Results("a", (made.typed(made.rope()),), (), ("records/x.json is left out: it is empty.",), None, 1)
-    assert "0 failed; 1 record could not be read." in figures.length(found).caption
 
 
 def test_the_caption_says_what_is_missing():

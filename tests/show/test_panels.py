@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from posenc.lab.figures import panel_captions, style
-from posenc.lab.figures.across import across, by_merit, panels
+from posenc.lab.figures.across import across, by_merit
 from posenc.lab.figures.captions import unusual
 from posenc.lab.figures.figures import length
 from posenc.lab.figures.panels import TRAINED, Panel, doubling, ranged, spaced
@@ -29,22 +29,6 @@ def of(drawing):
     """Line label to the line, of the only panel."""
     (axes,) = drawing.figure.axes
     return {line.get_label(): line for line in axes.get_lines()}
-
-
-def test_a_caption_says_all_that_is_drawn():
-    drawn, marks, trials, rest = across(results(), SHOWN).caption.splitlines()
-    assert drawn == "accuracy where trained (up) against places back (along): near (A point is one run.); n = 3 runs."
-    assert marks == (
-        "Thick lines are medians of runs, thin lines single runs; dotted lines are floors: guess (a uniform guess),"
-        " constant (the answer most frequent over all rows), position (position alone)."
-    )
-    assert trials == "Settings other than the default: steps=10. Trials: 6 done, 0 diverged, 0 failed."
-    assert rest == (
-        "Learning rate: 0.001."
-        " Token accuracy is teacher-forced: each token is predicted from the true tokens before it."
-        " All runs of a task share one test set per size, and seeds one schedule of the sizes trained on, so spreads"
-        " leave out the sampling error of both."
-    )
 
 
 @pytest.mark.parametrize(("run", "trained"), [({"lengths": "example"}, (4, 16)), ({}, (16, 16))])
@@ -73,24 +57,6 @@ def test_what_is_no_accuracy_has_no_floors_and_says_so():
     assert "dotted" not in drawing.caption and "floors" not in drawing.caption
     unknown = across(results(), dataclasses.replace(SHOWN, floors={})).caption
     assert "floors are unknown" in unknown
-
-
-def test_every_panel_has_its_axes_in_the_caption():
-    drawing = panels(results(), [SHOWN, Panel(POINTS, "size", "change", "far")])
-    first = drawing.caption.splitlines()[0]
-    assert first == (
-        "near (A point is one run.): accuracy where trained (up) against places back (along);"
-        " far: change (up) against size (along); n = 3 runs."
-    )
-    assert len(drawing.caption.splitlines()) <= 5
-
-
-def test_the_interval_is_named_from_six_runs_on():
-    six = {"rope": {1: [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]}}
-    said = across(results(), dataclasses.replace(SHOWN, points=six)).caption
-    assert "n = 6 runs" in said and "bands the exact 95% interval of the median;" in said and "thin" not in said
-    both = across(results(), dataclasses.replace(SHOWN, points=POINTS | six)).caption
-    assert "n = 3 to 6 runs" in both and "thin lines single runs where n < 6, bands the exact" in both
 
 
 def rates():
@@ -175,12 +141,6 @@ def test_labels_of_three_digits_are_further_apart_than_those_of_two():
     assert spaced(places, 1.0, ["64", "100", "150", "200"]) == [0.0, 2.0], "100 would touch 64, and 200 150"
 
 
-def test_figures_are_as_wide_as_a_page_however_many_panels_there_are():
-    for n in (1, 2, 3, 4):
-        figure = panels(results(), [replace(SHOWN, title=str(k)) for k in range(n)]).figure
-        assert figure.get_figwidth() * 2.54 == pytest.approx(17.5)
-
-
 def test_the_legend_has_the_best_line_first_and_is_read_row_by_row():
     points = {name: {8: [1.0], 16: [1.0], 32: [share]} for name, share in (("alibi", 0.2), ("rope", 0.8))}
     shown = replace(SHOWN, points=points, trained=(4, 16))
@@ -217,14 +177,6 @@ def test_spreads_of_many_lines_are_bars():
     (bars,) = drawing.figure.axes[0].collections
     assert [list(map(tuple, path)) for path in bars.get_segments()] == [[(1.0, 0.5), (1.0, 1.0)]]
     assert "bars the exact 95% interval" in drawing.caption
-
-
-def test_eleven_lines_have_a_hue_each_where_a_panel_may_have_as_many():
-    points = {f"s{k}": {1: [k / 10], 2: [k / 10]} for k in range(11)}
-    many = panels(results(), [replace(SHOWN, points=points)], most=11).figure
-    (axes,) = many.axes
-    hues = {line.get_color() for line in axes.get_lines() if line.get_label() in points}
-    assert len(hues) == 11 and len(panels(results(), [replace(SHOWN, points=points)]).figure.axes) == 11
 
 
 def test_captions_name_every_setting_that_is_not_the_default_and_the_rate():

@@ -99,19 +99,6 @@ def test_a_worksheet_tells_what_is_given_and_nothing_that_is_asked(form):
     assert json.loads(values)["steps"][-1]["matrices"][-1]["values"] is None
 
 
-def test_the_row_that_is_followed_has_an_arrow_and_what_changed_a_star():
-    text = worksheet.as_text(by_hand.sheet(introduced(), "alibi"))
-    assert "► q₁  1  0  2" in text and "without" in text
-    score = text[text.index("Position at the score   ◄ alibi") :]
-    assert re.search(r"► x₁  1\.1547\s+2\.\d{4}\*\s+2\.\d{4}\*", score)
-
-
-def test_lines_of_text_fit_a_terminal():
-    for one in sheets():
-        matrix_lines = [line for line in worksheet.as_text(one).splitlines() if line.startswith("   ")]
-        assert max(map(len, matrix_lines)) <= 124
-
-
 def test_a_worksheet_s_page_holds_no_number_that_is_asked_for():
     text = worksheet.as_html([by_hand.sheet(random_problem(), blank=True)])
     assert set(re.findall(r">-?\d+\.\d{4}<", text)) == set()

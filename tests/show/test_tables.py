@@ -113,13 +113,6 @@ def test_latex_counts_outcomes_only_if_a_trial_is_not_done():
     assert r"scheme & n & done & diverged & failed & lr & 90\% to & 16* \\" in tables.table(results(), "latex", few)
 
 
-def test_latex_shrinks_to_a_column_and_leaves_nothing_out():
-    text = tables.table(made.results("a", (made.rope(),)), "latex")
-    assert r"scheme & n & lr & 90\% to & 8* & 16* & 24 & 32 \\" in text and text.count(" [0.") + text.count(" [1.") == 4
-    assert [text.count(rf"\{part}{{adjustbox}}") for part in ("begin", "end")] == [1, 1]
-    assert "{max width=\\columnwidth}" in text
-
-
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 def test_a_text_fits_its_width_and_loses_no_number(width):
     found = load(RECORDS / "first_look.json").shown()
@@ -178,29 +171,6 @@ def test_latex_sets_the_best_in_bold_only_where_spreads_part():
     assert "textbf" not in tables.table(single, "latex"), "single runs have no spread"
 
 
-def test_a_task_that_no_scheme_learned_is_named_with_what_to_try():
-    floor = made.trial("rope", "copy", 0, {16: 0.2, 32: 0.2})
-    note = "No scheme learned copy: at the sizes trained on, none is above the best floor. Try more --steps"
-    text = tables.table(made.results("a", (made.record("rope", "rotary", "copy", [floor], sizes=(16, 32)),)))
-    assert note in text
-    assert "No scheme learned" not in tables.table(made.results("a", (made.rope(),)))
-
-
-def test_markdown_keeps_its_columns():
-    record = made.rope((0,))
-    record["label"] = "a|b"
-    lines = tables.table(made.results("a", (record,)), "md").splitlines()
-    assert lines[2].startswith(r"| copy | a\|b | 1 |")
-    assert len({line.replace(r"\|", "").count("|") for line in lines[:3]}) == 1
-
-
-def test_tasks_of_other_sizes_stand_in_blocks_of_their_own():
-    other = made.record("rope", "rotary", "sort", [made.trial("rope", "sort", 0, {16: 1.0, 40: 0.5})], sizes=(16, 40))
-    text = tables.table(made.results("a", (made.rope(), other)))
-    heads = [line for line in text.splitlines() if line.startswith("task")]
-    assert [h.split()[9:] for h in heads] == [["8*", "16*", "24", "32"], ["16*", "40"]]
-
-
 def test_a_size_that_fewer_runs_have_says_so():
     record = made.rope()
     del record["trials"][2]["evaluations"]["32"]
@@ -232,11 +202,6 @@ def test_records_of_several_commits_are_told():
     other["provenance"]["commit"] = "def5678"
     text = tables.table(made.results("a", (made.rope(), other)))
     assert "\nThese records are from 2 commits: abc1234, def5678.\n" in text
-
-
-def test_mixed_spreads_are_both_named():
-    text = tables.table(made.results("a", (made.rope(range(6)), made.rope(label="alibi", family="linear"))))
-    assert "Brackets: the range over runs where n < 6, the exact 95% interval of the median elsewhere." in text
 
 
 def test_no_result_is_a_table_without_numbers():

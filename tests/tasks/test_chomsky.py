@@ -34,15 +34,6 @@ def test_after_the_end_of_an_answer_slots_are_weighed_and_not_scored():
     assert batch.score[0].tolist() == [False] * 3 + [True] * 3 + [False] * 3
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize(("asked", "slots"), [("stack_manipulation", 9), ("binary_addition", 9)])
-def test_all_slots_are_weighed_and_those_after_the_end_ask_for_0(asked, slots):
-    batch = drawn(tasks.parse(asked), 8, rows=200)
-    assert (batch.weight.sum(axis=1) == slots).all() and (batch.score.sum(axis=1) < slots).any()
-    assert not batch.targets[~batch.score].any()
-    assert (batch.score.sum(axis=1) == 1 + np.argmax(batch.targets[:, 8:] == 2, axis=1)).all()
-
-
 def shapes(n):
     """The law of where signs stand in n characters, by the grammar; all digits are 0 and all operators +."""
     if n < 5:

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from posenc.lab import tasks
-from posenc.lab.tasks import coupling
 
 KEY = jax.random.key(0)
 
@@ -40,22 +39,3 @@ def test_a_prompt_offers_the_separator_that_ends_it():
     separator, batch = offered("copy", "separator")
     np.testing.assert_array_equal(separator == 1, np.asarray(batch.tokens) == tasks.parse("copy").special("SEP"))
     assert separator.sum() == 2
-
-
-@pytest.mark.parametrize("reverse_input", [False, True])
-@pytest.mark.parametrize("reverse_output", [False, True])
-def test_digits_of_equal_weight_share_a_number(reverse_input, reverse_output):
-    """653 + 49 = 702, written plainly and from the units on."""
-    ways = {"reverse_input": reverse_input, "reverse_output": reverse_output}
-    ids = np.asarray(coupling.addition(np.arange(10), 3, 2, 3, **ways))
-    a, b, c = ids[:3], ids[4:6], ids[7:]
-    plain = lambda digits, turned: digits[::-1] if turned else digits  # noqa: E731
-    assert plain(a, reverse_input).tolist() == [4, 3, 2] and plain(b, reverse_input).tolist() == [3, 2]
-    assert plain(c, reverse_output).tolist() == [4, 3, 2]
-    assert ids[3] == 1 and ids[6] == (1 if reverse_output else 5)
-
-
-def test_rules_are_traced_with_lengths_of_each_row():
-    rule = jax.jit(lambda n: coupling.copied(np.arange(7)[None, :], n[:, None]))
-    np.testing.assert_array_equal(rule(np.array([3, 2]))[0], [2, 3, 4, 1, 2, 3, 4])
-    np.testing.assert_array_equal(rule(np.array([3, 2]))[1][:5], [2, 3, 1, 2, 3])

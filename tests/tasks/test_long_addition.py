@@ -46,9 +46,3 @@ def test_strata_count_the_digits_and_only_a_lone_zero_stands_in_front():
         assert tokens[1 + a] == 10 and tokens[2 + a + b] == 12 and 10 not in tokens[2 + a : 2 + a + b]
         leads |= {(a, tokens[1]), (b, tokens[2 + a])}
     assert leads == {(count, d) for count in (1, 2, 3) for d in range(10) if count == 1 or d > 0}
-
-
-@pytest.mark.ci
-def test_the_longest_sum_is_as_long_as_stated():
-    task = tasks.parse("addition_kazemnejad(shortest=1)")
-    assert drawn(task, 2, rows=2000).valid.sum(axis=1).max() == task.tokens(2)

@@ -25,27 +25,6 @@ def test_released_fillers_may_be_a_key_of_the_row_and_are_then_not_scored():
     np.testing.assert_array_equal(honest.targets, batch.targets)
 
 
-def test_options_at_their_default_leave_old_results_their_names():
-    from posenc.lab.tasks.measure import full
-
-    assert full(tasks.parse("associative_recall(noise=0.0)")) == "associative_recall(keys=64, values=16)"
-
-
-def test_a_repeated_key_is_scored_as_often_as_it_comes_again():
-    batch = drawn(tasks.parse("associative_recall(keys=8, values=8, repeat=True)"), 32, rows=2000)
-    keys = batch.tokens[:, ::2]
-    again = sum(32 - len(set(row)) for row in keys.tolist())
-    assert batch.score.sum() == again and not batch.score[:, 1::2].any()
-    np.testing.assert_allclose(again / 2000, 32 - 8 * (1 - (7 / 8) ** 32), rtol=0.02)
-
-
-@pytest.mark.ci
-def test_noise_takes_its_share_of_the_pairs_that_are_not_asked_for():
-    batch = drawn(tasks.parse("associative_recall(noise=0.3)"), 41, rows=1000)
-    noise = (batch.tokens[:, 1:83:2] >= 80) & (batch.tokens[:, 1:83:2] < 96)
-    np.testing.assert_allclose(noise.sum() / 40_000, 0.3, atol=4 * math.sqrt(0.21 / 40_000))
-
-
 @pytest.mark.ci
 @pytest.mark.parametrize("shown", ["needle(needles=2)", "passkey"])
 def test_every_tenth_of_the_haystack_is_as_likely(shown):

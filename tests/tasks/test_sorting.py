@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pytest
 
 from posenc.lab import tasks
 from posenc.lab.tasks.draw import compact
@@ -16,7 +17,16 @@ def test_compacting_keeps_what_is_kept_in_order_and_zeros_follow():
         assert found.tolist() == row[kept].tolist() + [0] * int((~kept).sum())
 
 
-def test_the_longest_text_is_as_long_as_stated_and_shorter_ones_occur():
-    task = tasks.parse("sort_multi(smallest=5, largest=12)")
-    lengths = drawn(task, 3, rows=500).valid.sum(axis=1)
-    assert lengths.max() == task.tokens(3) and lengths.min() == 3 + 2 * (3 + 2)
+LONGEST = [
+    ("sort_multi(smallest=5, largest=12)", 3, 500, 13),
+    ("polynomial", 2, 500, None),
+    ("addition_kazemnejad(shortest=1)", 2, 2000, None),
+]
+
+
+@pytest.mark.parametrize(("longest", "n", "rows", "least"), LONGEST)
+def test_the_longest_text_is_as_long_as_stated_and_shorter_ones_occur(longest, n, rows, least):
+    task = tasks.parse(longest)
+    lengths = drawn(task, n, rows=rows).valid.sum(axis=1)
+    assert lengths.max() == task.tokens(n) and lengths.min() < task.tokens(n)
+    assert least is None or lengths.min() == least
