@@ -175,22 +175,3 @@ def test_candidates_that_differ_where_they_should_agree_are_not_compared():
     against.agree({"posenc rope": row("a", (1.0,)), "jax.nn, no positions": row("b", (1.0,), probe=(5.0, 5.0))})
     with pytest.raises(RuntimeError, match="equally many"):
         step.agree({step.OURS: row("a", (1.0,)), step.PLAIN: row("b", (1.0,), probe=(7.0,))})
-
-
-def test_bars_are_ratios_of_the_rows_they_name():
-    rows = {n: row(n, (1.0,), scratch=10) for n in against.WHO}
-    rows[against.PLAIN] = row("", (6.0,), scratch=2000)
-    rows[against.FLEX] = row("", (1.5,))
-    found = against.bars({(against.BOTH, 8192): rows, (against.FORWARD, 2048): rows})
-    assert found == {
-        f"A5 t5 over {against.PLAIN}, 8192 (bar 5)": 6.0,
-        f"A5 memory of {against.PLAIN} over t5, 8192 (bar 100)": 200.0,
-        f"A5 t5 over {against.COMPILED}, 8192 (bar 5)": 1.0,
-        f"A5 memory of {against.COMPILED} over t5, 8192 (bar 100)": 1.0,
-        f"A6 alibi over {against.FLEX}, 2048 (bar 1.2)": 1.5,
-    }
-    alone = {n: r for n, r in rows.items() if not against.WHO[n].torch}
-    assert against.bars({(against.BOTH, 8192): alone, (against.FORWARD, 2048): alone}) == {}
-    mine, theirs = row("", (2.0,), peaks=(2.0, 2.0), compile_s=1.0), row("", (1.0,), peaks=(5.0, 5.0), compile_s=9.0)
-    assert list(step.bars({step.OURS: mine, step.COMPILED: theirs}).values()) == [1.25, 0.5, 9.0]
-    assert step.bars({step.OURS: mine}) == {}

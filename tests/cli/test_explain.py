@@ -6,38 +6,6 @@ import pytest
 
 
 @pytest.mark.ci
-def test_each_form_has_its_own_help_and_the_command_shows_all(posenc):
-    whole = posenc("explain", "--help").out
-    assert [line.split("[")[0].strip() for line in whole.splitlines() if line.startswith("usage:")] == [
-        "usage: posenc explain",
-        "usage: posenc explain attention",
-        "usage: posenc explain patterns",
-        "usage: posenc explain aliases",
-        "usage: posenc explain all",
-    ]
-    assert "--blank" in posenc("explain", "attention", "--help").out
-    assert "--blank" not in posenc("explain", "rope", "--help").out
-    assert (
-        posenc("explain", "--causal", "rope", "--len", "3").out == posenc("explain", "rope", "--len=3", "--causal").out
-    )
-
-
-def test_attention_is_explained_with_the_numbers_of_introductions(posenc):
-    said = posenc("explain", "attention")
-    assert said.code == 0 and said.err == ""
-    assert any("0.468" in line for line in said.out.splitlines())
-    for row in ("► q₁  1  0  2", "► x₁   2   4   4", "0.0634  0.4683  0.4683", "1.9366  6.6831  1.5951"):
-        assert row in said.out
-
-
-@pytest.mark.ci
-def test_a_page_is_written_beside_the_text(posenc, left):
-    said = posenc("explain", "attention", "--scheme", "alibi", "--html", "a.html")
-    assert said.code == 0 and "Wrote a.html." in said.out
-    assert left() == ["a.html"]
-
-
-@pytest.mark.ci
 def test_a_worksheet_and_its_solution_are_one_problem(posenc, tmp_path):
     both = posenc("explain", "attention", "--blank", "--solution", "--seed", "4", "--html", "a.html").out
     blank, solved = both.split("\n\n\n")[:2]
@@ -53,10 +21,6 @@ def test_json_alone_is_on_stdout_and_has_the_steps_by_name(posenc):
     assert list(steps)[:4] == ["embeddings", "matrices", "projections", "scores"]
     assert steps["softmax"]["matrices"][1]["values"][0] == [1, 0, 0]
     assert steps["mask"]["matrices"][0]["values"][0][1:] == [None, None]
-
-
-def test_a_causal_mask_goes_with_several_heads(posenc):
-    assert "Mask" in posenc("explain", "attention", "--form", "multi-head", "--causal").out
 
 
 @pytest.mark.ci

@@ -155,7 +155,7 @@ def test_errors_are_drawn_when_asked_for(posenc, runs, left, tmp_path):
     assert posenc("plot", "mine", "-o", "figures").code == 0
     assert not [name for name in left() if "error" in name]
     assert posenc("plot", "mine", "--figure", "error", "-o", "figures").code == 0
-    assert "error rate (last token) (up, on a log axis)" in (tmp_path / "figures" / "error.caption.txt").read_text()
+    assert (tmp_path / "figures" / "error.caption.txt").read_text().startswith("error rate (last token) (up)")
 
 
 @pytest.mark.ci

@@ -83,16 +83,6 @@ def test_the_page_shows_the_same(posenc, carried):
     assert "Published values at a floor (†): 0, of which 0 have ours at a floor too." in said.out
 
 
-def test_the_legend_is_shown_where_it_is_wanted(posenc, carried):
-    """Twenty lines at every call would bury the counts."""
-    page, legend = posenc("reproduce", "carried").out, posenc("reproduce", "--legend").out
-    assert "`posenc reproduce --legend`" in page and "widened by the tolerance" not in page
-    assert "agrees: the interval, widened by the tolerance" in legend and "not learned in training" in legend
-    assert "seen: where the published claim was read" in legend
-    for verdict in VERDICTS:
-        assert f"{verdict}:" in legend.replace("\n", " "), verdict
-
-
 def test_claims_of_one_fact_are_counted_once_and_orders_by_chance_are_told(posenc, carried):
     seeds = range(6)
     filled = made.filled("six", [made.rope(seeds), made.rope(seeds, label="alibi", family="linear", drop=0.3)])
@@ -129,16 +119,6 @@ def test_a_published_claim_without_source_or_place_is_refused(posenc, carried, o
         assert f"The claim of 'rope' above 'alibi' on 'copy' {says}" in said.err
         assert len(said.err.strip().splitlines()) == 1 and "Traceback" not in said.err
     assert said.code == 2
-
-
-def test_each_claim_says_where_it_was_seen_in_text_and_json_and_is_counted(posenc, carried):
-    seen = [row["seen"] for row in rows(posenc("reproduce", "carried", "--json"))]
-    assert seen == ["paper", "copy", "copy", "memory", None]
-    said = posenc("reproduce", "carried").out
-    assert "Where published claims were seen: 1 paper, 2 copy, 1 memory." in said
-    head, *lines = [line for line in said.splitlines() if line.startswith(("task ", "copy "))]
-    at = head.index("seen")
-    assert [line[at:].split()[0] for line in lines] == ["paper", "copy", "copy", "memory", "–"]
 
 
 def test_a_best_of_several_runs_stands_beside_our_median_range_and_best(posenc, carried):

@@ -154,15 +154,3 @@ def test_a_picture_marks_the_target_and_the_aliases_and_says_periods():
     assert [label.get_text() for label in phases.get_yticklabels()][:3] == ["6.28", "19.9", "62.8"]
     assert [text.get_text() for text in score.texts if text.get_text()[0] in "+-"] == ["-22", "+16"]
     assert not [text for text in figure.axes[3].texts if text.get_text()[0] in "+-"]
-
-
-@pytest.mark.parametrize("back", [3, 5])
-@pytest.mark.parametrize("base", [10.0, 16.0, 10000.0, 100000.0])
-def test_other_bases_and_offsets_step_where_arithmetic_says(base, back):
-    """In rows of 32, twice the longest trained on, of encoders of every seed at both rates."""
-    scheme, recorded = "rope" if base == 10000.0 else f"rope(base={base})", Recorded("base")
-    for first, last, in_view in aliases.stretches(aliases.find_aliases(head(scheme, back), 32), back, 32):
-        models = recorded.place_shares(f"token_k_back(k={back})", f"{scheme} (model=encoder)", 32, first, last)
-        assert len(models) == 12
-        assert max(models) < 0.99 if in_view else median(models) > 0.99
-        assert in_view or base < 100 or min(models) > 0.99

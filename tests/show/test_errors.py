@@ -37,13 +37,6 @@ def drawn(found):
 MIXED = ({16: 1000, 32: 3999}, {16: 1000, 32: 3900}, {16: 990, 32: 3000})
 
 
-def test_medians_of_errors_stand_on_a_log_axis():
-    axes, lines = drawn(results(*MIXED))
-    assert axes.get_yscale() == "log" and (axes.get_xlabel(), axes.get_ylabel()) == ("size", "error rate")
-    assert axes.get_title("left") == "flip"
-    assert lines["rope"].get_ydata()[1] == pytest.approx(100 / 4000)
-
-
 def test_no_error_stands_below_one():
     axes, lines = drawn(results(*MIXED))
     none = QUARTER / 4000
@@ -82,13 +75,6 @@ def test_where_nothing_was_counted_no_rate_is_made_up():
     lost = tuple(replace(trial, outcome="diverged", evaluations={}) for trial in record.trials)
     with pytest.raises(ValueError, match="Every trial of 'flip' diverged, so there is no error rate to draw"):
         error_curve(Results("made", (replace(record, trials=lost),)))
-
-
-def test_a_task_and_a_range_have_a_panel_each():
-    found = results(*MIXED).records
-    other = replace(found[0], task=replace(found[0].task, label="flop"))
-    figure = error_curve(Results("made", (*found, other))).figure
-    assert [axes.get_title("left") for axes in figure.axes] == ["flip", "flop"]
 
 
 def test_the_data_of_a_task_that_reports_errors_are_called_accuracies():

@@ -85,18 +85,6 @@ def bands(axes):
     return [c for c in axes.collections if type(c).__name__ in ("PolyCollection", "FillBetweenPolyCollection")]
 
 
-def test_the_sizes_trained_on_are_a_bracket_above_and_floors_are_named_in_the_margin(drawn):
-    axes = drawn.axes[0]
-    drawn.draw_without_rendering()
-    inside = axes.bbox
-    said = {t.get_text(): t for t in axes.texts}
-    assert set(said) == {"trained on 4–16", "guess", "constant", "position"}
-    assert said.pop("trained on 4–16").get_window_extent().y0 > inside.y1
-    assert all(text.get_window_extent().x0 > inside.x1 for text in said.values())
-    heights = {float(line.get_ydata()[0]) for line in axes.get_lines() if len(set(line.get_ydata())) == 1}
-    assert set(made.FLOORS.values()) <= heights
-
-
 def test_names_of_floors_that_would_touch_move_apart_as_little_as_possible():
     assert apart([10.0, 50.0], 8.0, 0.0) == [10.0, 50.0]
     assert apart([20.0, 20.0, 21.0], 8.0, 0.0) == pytest.approx([37 / 3, 61 / 3, 85 / 3])

@@ -1,12 +1,11 @@
 """A figure of an experiment's own is told by what is drawn in it: axes, marks, floors, runs, and how trials ended."""
 
-import dataclasses
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from posenc.lab.figures import panel_captions, style
+from posenc.lab.figures import style
 from posenc.lab.figures.across import across, by_merit
 from posenc.lab.figures.captions import unusual
 from posenc.lab.figures.figures import length
@@ -50,15 +49,6 @@ def test_what_is_drawn_is_what_the_caption_says():
     assert axes.get_xscale() == "log" and "(along, on a log axis)" in log.caption
 
 
-def test_what_is_no_accuracy_has_no_floors_and_says_so():
-    other = dataclasses.replace(SHOWN, up="change", floors=None)
-    drawing = across(results(), other)
-    assert set(of(drawing)) == {"rope", "alibi", "_run"}
-    assert "dotted" not in drawing.caption and "floors" not in drawing.caption
-    unknown = across(results(), dataclasses.replace(SHOWN, floors={})).caption
-    assert "floors are unknown" in unknown
-
-
 def rates():
     """One scheme at two learning rates, a trial of which diverged and one of which failed."""
     whole = made.rope()
@@ -74,17 +64,6 @@ def test_a_figure_of_every_rate_does_not_say_that_one_was_chosen():
     assert "Of the learning rates 0.0001, 0.001, each scheme's was, per task, chosen on validation" in chosen
     for said in (every, chosen):
         assert "5 done, 1 diverged (each counted as a uniform guess), 1 failed (left out)." in said
-
-
-def test_a_figure_that_anyone_drew_is_told_by_its_axes():
-    from matplotlib.figure import Figure
-
-    figure = Figure()
-    axes = figure.subplots()
-    axes.set(xlabel="depth", ylabel="loss", title="deeper")
-    said = panel_captions.foreign(figure, results()).splitlines()
-    assert said[:2] == ["deeper: loss (up) against depth (along).", "n = 3 runs of each scheme."]
-    assert said[2].endswith("Trials: 6 done, 0 diverged, 0 failed.") and not any("lines" in line for line in said)
 
 
 def test_floors_are_means_over_those_sizes_at_which_all_are_known():
@@ -156,12 +135,6 @@ def test_an_axis_that_begins_above_0_says_what_lies_below_it():
     assert "Below the axis of 'near': alibi (at most 0.30)." in drawing.caption
     assert {"guess .10 ↓", "position .20 ↓"} <= {t.get_text() for t in axes.texts}
     assert all(line.get_clip_on() for line in axes.get_lines() if line.get_label() in ("rope", "alibi"))
-
-
-def test_differences_have_a_line_at_0_and_negative_ticks():
-    (axes,) = across(results(), replace(SHOWN, ends=(-0.4, 0.4), floors=None, up="gain")).figure.axes
-    assert [t.get_text() for t in axes.get_yticklabels()] == ["-.4", "-.2", "0", ".2", ".4"]
-    assert [0, 0] in [list(line.get_ydata()) for line in axes.get_lines()]
 
 
 def test_runs_that_have_no_middle_are_a_line_each():

@@ -31,16 +31,6 @@ def test_dots_are_runs_and_bars_their_medians_in_the_row_of_their_name():
     assert [t.get_text() for t in axes.texts] == ["guess, constant"], "close floors share a text"
 
 
-def test_floors_are_named_above_the_axis_and_one_above_another():
-    floors = {"uniform": 0.1, "bag": 0.2, "position": 0.9}
-    (axes,) = rows(["rope"], [Dots("Copy", "accuracy", RUNS, floors)]).axes
-    axes.figure.figure.draw_without_rendering()
-    boxes = [text.get_window_extent() for text in axes.texts]
-    assert [t.get_text() for t in axes.texts] == ["guess", "most frequent", "position"]
-    assert all(box.y0 >= axes.bbox.y1 for box in boxes)
-    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[k + 1 :])
-
-
 def test_from_six_runs_on_the_interval_of_the_median_is_drawn():
     six = {"rope": [0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}
     (axes,) = rows(["rope"], [Dots("Copy", "accuracy", six)]).axes

@@ -188,19 +188,3 @@ def test_numbers_have_no_zero_in_front_and_may_be_zero_only_when_asked():
         assert p_value(made[0, :, 0].tolist(), law) > 1e-3 and not made[0, :, 1:].any()
         assert p_value((made[1] @ [1, 10, 100, 1000]).tolist(), dict.fromkeys(range(10, 100), 1 / 90)) > 1e-3
         assert (made[2][:, 2] > 0).all() and not made[2][:, 3].any()
-
-
-@pytest.mark.ci
-def test_mines_are_as_many_as_the_stated_law_has_and_no_other():
-    counted = {}
-    batch = drawn(tasks.parse("minesweeper(other='same')"), 5, rows=ROWS)
-    mines = ((batch.tokens == minesweeper.MINE) & batch.prompt).sum(axis=1)
-    for high in (0.25, 0.3):
-        ps = np.linspace(0.1, high, 20_001)[:, None]
-        k = np.arange(26)
-        ways = np.array([float(np.prod([(25 - i) / (i + 1) for i in range(j)])) for j in k])
-        law = (ways * ps**k * (1 - ps) ** (25 - k)).mean(axis=0)
-        few = dict(enumerate([*law[:12], law[12:].sum()]))
-        total = sum(few.values())
-        counted[high] = p_value(np.minimum(mines, 12).tolist(), {k: p / total for k, p in few.items()})
-    assert counted[0.25] > 1e-3 and counted[0.3] < 1e-9

@@ -18,9 +18,3 @@ def test_every_day_is_that_of_the_calendar():
     found = np.stack(dates._date(jnp.arange(days, dtype=jnp.int32)), axis=1)
     every = [FIRST + datetime.timedelta(n) for n in range(days)]
     np.testing.assert_array_equal(found, [(day.year, day.month, day.day) for day in every])
-
-
-def test_the_alphabet_holds_what_is_written_and_nothing_else():
-    assert set(dates.CHARACTERS) == {*"0123456789 -/,.", *"".join(dates.MONTHS)}
-    assert len(set(dates.CHARACTERS)) == len(dates.CHARACTERS)
-    assert [datetime.date(2000, m + 1, 1).strftime("%b").lower() for m in range(12)] == dates.MONTHS
