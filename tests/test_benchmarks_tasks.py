@@ -29,17 +29,6 @@ def test_both_programs_of_a_task_are_timed(name):
     assert found.share > 0
 
 
-def test_the_dearest_task_stands_first_and_those_that_miss_the_bar_are_named():
-    costs = [cost("a", 0.001, 0.1), cost("b", 0.006, 0.1, slowest=1.6), cost("c", 0.05, 1.0)]
-    lines = benchmark.table(costs).splitlines()
-    assert lines[1].split() == "b 7 6.000 100.0 6.00 9.60 0.1 + 3.0 noisy".split()
-    assert [line.split()[0] for line in lines[2:]] == ["c", "a"]
-    over, worst = benchmark.verdict(costs).split(" No round of batches ")
-    assert over.startswith("2 of 3 tasks") and over.endswith(": b, c.")
-    assert "9.60%" in worst and "of b" in worst
-    assert benchmark.verdict(costs[:1]).startswith("0 of 1 tasks")
-
-
 def test_a_suite_is_measured_and_kept(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(benchmark, "measure", lambda cell, rounds: cost(cell.run.task, 0.001, 0.1 / rounds))
     monkeypatch.setattr(sys, "argv", ["tasks", "--suite", "translation", "--rounds", "2", "--json", f"{tmp_path}/a"])

@@ -29,12 +29,6 @@ def test_an_export_of_curves_has_one_row_per_trial_and_point(posenc, refuse, run
     assert "hold no loss along training; export its sizes" in refuse("export", "none", "--what", "curves")
 
 
-def test_a_figure_of_curves_has_the_losses_beside_it(posenc, runs, tmp_path):
-    assert posenc("plot", "mine", "--figure", "curves", "-o", "figures").code == 0
-    rows = list(csv.DictReader((tmp_path / "figures" / "curves.csv").read_text().splitlines()))
-    assert {(row["step"], row["loss"]) for row in rows} == {("5", "1.0"), ("10", "0.5")}
-
-
 def fill_lossy(**task):
     """A run whose loss is half a nat at every size."""
     lossy = made.rope()

@@ -189,12 +189,3 @@ def test_evaluation_of_a_run_whose_plan_lacks_its_trials_is_a_sentence(posenc, r
     (runs / "plan.jsonl").write_text("")
     said = posenc("evaluate", "mine")
     assert said.code == 2 and "'mine'" in said.err and "plan.jsonl" in said.err
-
-
-def test_one_trial_is_not_said_to_be_many(posenc, monkeypatch):
-    from posenc.lab.cli.watch import Watch
-
-    said = []
-    monkeypatch.setattr(Watch, "note", lambda self, text: said.append(text))
-    Watch().begin(1, 0, 1)
-    assert said == ["1 trial; 1 program to compile"]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from posenc import __version__
-from posenc.lab.cli import _GROUPS, main
+from posenc.lab.cli import _GROUPS
 from tests.lab import made
 
 COMMANDS = [name for group in _GROUPS.values() for name, *_ in group]
@@ -47,13 +47,6 @@ def test_every_command_has_help(posenc, command):
     said = posenc(command, "--help")
     assert said.code == 0 and said.out.startswith(f"usage: posenc {command}") and not said.err
     assert posenc("help", command).out == said.out
-
-
-def test_help_of_run_tells_the_docstring_and_default_of_every_setting(posenc):
-    text = " ".join(posenc("run", "--help").out.replace("│", " ").split())
-    assert "--width INT Features of the residual stream. (default: 64)" in text
-    assert "--seeds INT,... One trial each;" in text and "(default: 0,1,2)" in text
-    assert "--model TEXT" in text and "--keep " in text
 
 
 def test_the_version_is_the_package_s(posenc):
@@ -99,8 +92,3 @@ def test_python_m_posenc_is_the_same(tmp_path):
     for module in ("posenc", "posenc.lab.cli"):
         done = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (0, f"posenc {__version__}\n")
-
-
-def test_main_takes_the_words_of_the_process_unless_given(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["posenc", "--version"])
-    assert main() == 0 and __version__ in capsys.readouterr().out

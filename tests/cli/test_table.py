@@ -6,7 +6,6 @@ import os
 import pytest
 
 from posenc.lab.cli import output
-from posenc.lab.cli.train import tabulate
 
 
 def widest(text):
@@ -31,14 +30,6 @@ def test_a_table_fits_the_terminal(monkeypatch):
     assert output.columns() == 72
     monkeypatch.setenv("COLUMNS", "50")
     assert output.columns() == 50
-
-
-@pytest.mark.parametrize("width", ["64", "100", ""])
-def test_what_a_sweep_prints_at_its_end_is_the_table(posenc, runs, monkeypatch, capfd, width):
-    monkeypatch.setenv("COLUMNS", width)
-    table = posenc("table", "mine").out
-    tabulate(runs)
-    assert capfd.readouterr().out.startswith(table) and len(table.splitlines()) > 8
 
 
 def test_sizes_and_spreads_are_chosen(posenc, runs):

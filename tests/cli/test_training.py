@@ -190,15 +190,14 @@ sys.exit(main())
     assert (ended.returncode, ended.stderr) == (130, said)
 
 
-@pytest.mark.parametrize("command", [["quickstart"], ["run", "--name", "quickstart"]], ids=" ".join)
-def test_the_table_at_the_end_is_that_of_the_run(posenc, swept, command):
+def test_the_table_at_the_end_is_that_of_the_run(posenc, swept):
     """Where all tokens of a row are half right, those beyond training hardly are: it is these that both tables show."""
     one = made.rope(task="token_k_back")
     one["task"] |= {"read_by": "beyond", "floors_beyond": {n: made.FLOORS for n in one["task"]["floors"]}}
     for trial in one["trials"]:
         trial["evaluations"] |= {n: c | {"beyond": 12, "beyond_scored": 100} for n, c in trial["evaluations"].items()}
     made.filled("quickstart", [one])
-    said, table = posenc(*command), posenc("table", "quickstart").out.splitlines()
+    said, table = posenc("run", "--name", "quickstart"), posenc("table", "quickstart").out.splitlines()
     assert "Results: runs/quickstart; `posenc plot runs/quickstart` draws them." in said.out and " trials;" in said.err
     assert len(table) > 4 and [line for line in table if line not in said.out.splitlines()] == []
     assert any("0.12 [0.12–0.12]" in line for line in table) and "places beyond training" in " ".join(table)

@@ -1,21 +1,16 @@
-"""The head of the widest margin, its aliases, and the steps that they cut into the record of `first_look`.
+"""The head of the widest margin, and its aliases.
 
-Oracles: a direct search over amplitudes and phases, whole turns by arithmetic, and ten trained seeds.
+Oracles: a direct search over amplitudes and phases, and whole turns by arithmetic.
 """
 
-import itertools
 import math
 import random
-from statistics import median
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from posenc.lab.explain import alias_figure, aliases
-from tests.hits import Recorded
-
-BACK = "token_k_back(k=3)"
 
 
 def head(text, back=3, length=16, width=16, causal=False):
@@ -106,28 +101,6 @@ def test_aliases_go_with_the_target_and_are_at_least_a_margin_away_within_traini
 )
 def test_a_larger_base_has_nearer_aliases(text, near, wider):
     assert distances(head(text), 64) == near and distances(head(text), 64, within=0.5) == wider
-
-
-@pytest.fixture(scope="module")
-def first_look():
-    return Recorded("first_look")
-
-
-@pytest.mark.parametrize("size", [20, 24, 32, 48, 64])
-def test_the_record_steps_where_arithmetic_says_in_every_seed(size, first_look):
-    """Right in all where no alias is in view, in none where one is, and the less the more are."""
-    parts = aliases.stretches(aliases.find_aliases(head("rope"), size), 3, size)
-    width = first_look.results.tasks()[BACK].places[size]["width"]
-    at = {n: median(first_look.place_shares(BACK, "rope", size, n, n)) for n in (3, *range(4, size)) if n % width == 0}
-    steps = [after for before, after in itertools.pairwise(at) if abs(at[after] - at[before]) > 0.1]
-    assert steps == [part.first for part in parts[1:]] and all(step % width == 0 for step in steps)
-    levels = {}
-    for first, last, in_view in parts:
-        seeds = first_look.place_shares(BACK, "rope", size, first, last)
-        assert len(seeds) == 10
-        levels.setdefault(len(in_view), []).extend(seeds)
-    assert min(levels.get(0, [1])) > 0.995 and max(levels[1]) < 0.91
-    assert 2 not in levels or median(levels[2]) < median(levels[1]) - 0.1
 
 
 @pytest.mark.parametrize(

@@ -95,22 +95,3 @@ def test_what_was_not_recorded_is_refused_in_a_sentence():
     exact = {**made.rope(), "task": {**made.rope()["task"], "metric": "exact"}}
     with pytest.raises(ValueError, match="hold no guess at one token, so no loss is known to be small"):
         steps(made.results("old", (exact,)))
-
-
-def placed():
-    """Eight places in bins of two at 8 tokens, and sixteen in bins of four at 16, trained up to 8."""
-    record = made.rope()
-    places = {"8": {"width": 2, "scored": [0, 10, 10, 10]}, "16": {"width": 4, "scored": [0, 10, 10, 10]}}
-    record["task"] = {**record["task"], "places": places, "first_beyond": 8}
-    right = {"8": {"right": [0, 10, 10, 10]}, "16": {"right": [0, 10, 5, 1]}}
-    record["trials"] = [{**trial, "places": right} for trial in record["trials"]]
-    return record
-
-
-def test_places_are_those_of_the_longest_texts_with_the_guess_and_what_was_trained():
-    drawing = place_curve(made.results("new", (placed(), made.rope(task="sort"))))
-    (axes,) = drawing.figure.axes
-    np.testing.assert_allclose(lines(axes)["rope"].get_xydata(), [(5.5, 1.0), (9.5, 0.5), (13.5, 0.1)])
-    assert set(lines(axes)["_uniform"].get_ydata()) == {0.1} and axes.get_title("left") == "copy, size 16"
-    assert [t.get_text() for t in axes.texts if "trained" in t.get_text()] == ["trained on 0–7"]
-    assert "No hits by place are known of sort." in drawing.caption and axes.get_xscale() == "linear"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from posenc.lab.figures import figures, style, venues
+from posenc.lab.figures import figures, venues
 from posenc.lab.figures.panels import TRAINED
 from posenc.lab.figures.rows import Dots, rows
 from tests.lab import made
@@ -57,10 +57,3 @@ def test_names_that_leave_rows_no_room_are_refused():
         figure = rows(["a scheme with a long name" * 3], [Dots("0", "accuracy", {"s0": [0.5]})])
     with pytest.raises(ValueError, match=r"3\.2 inches"):
         venues.check_room(figure, "column")
-
-
-def test_a_legend_keeps_its_order():
-    names = ["rope", "alibi", "sinusoidal @ random_sorted(limit=128)"]
-    legend = drawn("icml").legends[0]
-    said = [text.get_text() for text in legend.get_texts()]
-    assert [said[k] for k in sorted(range(3), key=lambda k: style.by_columns(3, legend._ncols)[k])] == names

@@ -10,7 +10,6 @@ import pytest
 from posenc.lab import tasks
 from posenc.lab.tasks import automata, binary
 from posenc.lab.tasks.layout import ended
-from posenc.lab.tasks.measure import full
 from tests.tasks.law import even
 from tests.tasks.task_checks import QUICK, agrees_with_its_oracle, drawn, is_well_formed, p_value, rows
 
@@ -109,11 +108,3 @@ def test_as_released_sizes_without_a_question_are_filled_as_there(filled):
 def test_as_released_all_other_sizes_are_as_ever(filled):
     ever, released = (drawn(tasks.parse(text), 7, rows=32) for text in (filled, f"{filled}(as_released=True)"))
     jax.tree.map(np.testing.assert_array_equal, ever, released)
-
-
-def test_old_results_keep_their_test_sets_and_modular_arithmetic_its_odd_sizes():
-    for name in ("missing_duplicate_string", "modular_arithmetic"):
-        assert full(tasks.parse(name)) == name and "as_released" in full(tasks.parse(f"{name}(as_released=True)"))
-    sizes = tasks.parse("modular_arithmetic").sizes.evaluation
-    assert all(n % 2 for n in sizes) and max(sizes) == 499
-    assert 500 in tasks.parse("modular_arithmetic(as_released=True)").sizes.evaluation

@@ -8,59 +8,15 @@ Data that change are another task: raise its `revision` first, since old results
 import sys
 from pathlib import Path
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from posenc.lab import tasks
-from posenc.lab.tasks.layout import prompted, slots, tagged, translated
 from tests.tasks.task_checks import drawn, every_text
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tasks"
 KEPT = ("tokens", "targets", "score", "valid")
 READ = ("source", "source_valid")
-
-
-def ints(*rows):
-    return jnp.array(rows, jnp.int32)
-
-
-def shown(batch):
-    return (
-        batch.tokens[0].tolist(),
-        batch.targets[0].tolist(),
-        "".join("x" if s else "-" for s in batch.score[0]),
-        "".join("p" if p else "v" if v else "." for p, v in zip(batch.prompt[0], batch.valid[0], strict=True)),
-    )
-
-
-def test_the_layout_of_slots():
-    task, three = tasks.parse("reverse_string"), jnp.array([3], jnp.int32)
-    batch = slots(task, three, 8, ints([0, 1, 1]), three, ints([1, 1, 0]), three)
-    assert shown(batch) == ([0, 1, 1, 2, 2, 2, 3, 3], [0, 0, 0, 1, 1, 0, 0, 0], "---xxx--", "pppvvv..")
-
-
-def test_the_layout_of_tokens():
-    task, three = tasks.parse("token_k_back"), jnp.array([3], jnp.int32)
-    score = jnp.array([[False, True, True, True]])
-    batch = tagged(task, three, ints([2, 0, 1, 1]), three, ints([9, 2, 0, 1]), score)
-    assert shown(batch) == ([2, 0, 1, 16], [0, 2, 0, 0], "-xx-", "ppp.")
-
-
-def test_the_layout_of_a_language_model():
-    task, two = tasks.parse("copy(symbols=5)"), jnp.array([2], jnp.int32)
-    batch = prompted(task, two, 8, ints([4, 3]), two, ints([4, 3]), two)
-    pad, sep, bos, eos = 5, 6, 7, 8
-    tokens, targets = [bos, 4, 3, sep, 4, 3, eos, pad], [4, 3, sep, 4, 3, eos, pad, pad]
-    assert shown(batch) == (tokens, targets, "---xxx--", "ppppvvv.")
-
-
-def test_the_layout_of_a_source_and_its_translation():
-    task, two, three = tasks.parse("s2s_copy(symbols=5)"), jnp.array([2], jnp.int32), jnp.array([3], jnp.int32)
-    batch = translated(task, two, 5, ints([4, 3]), two, ints([1, 0, 2]), three)
-    pad, bos, eos = 5, 6, 7
-    assert shown(batch) == ([bos, 1, 0, 2, pad], [1, 0, 2, eos, pad], "xxxx-", "pvvv.")
-    assert batch.source.tolist() == [[4, 3, pad, pad, pad]] and batch.source_valid.sum() == 2
 
 
 def fixed(text):

@@ -34,10 +34,7 @@ LAWS = {
 }
 
 
-BROKEN = [
-    (f"reverse(variant='{v}')", 6, "copying", "gather", lambda x, where: draw.gather(x, where + 1))
-    for v in ("once", "twice", "then_copy")
-]
+BROKEN = [("reverse(variant='then_copy')", 6, "copying", "gather", lambda x, where: draw.gather(x, where + 1))]
 
 COPY = "posenc.lab.tasks.copying:Copy."
 
