@@ -3,6 +3,7 @@
 POSENC_REGENERATE=1 pytest tests/test_committed_figures.py -n0 -k drawn_again       draws all of them anew
 """
 
+import functools
 import itertools
 import os
 import re
@@ -57,6 +58,7 @@ def test_what_the_front_page_says_of_schemes_is_in_its_table():
         assert max(FRONT.SCHEMES, key=lambda s: columns[title, model].score(s) or 0) == "alibi"  # noqa: B023
 
 
+@functools.cache
 def figure_and_caption(path):
     """The figure of a committed record, the results in it, and what is committed beside it."""
     drawn, results = drawing(from_file(path, yes=True), committed_results(path))

@@ -94,21 +94,16 @@ def test_the_runs_of_an_experiment_are_chosen_by_what_they_mean(posenc, tmp_path
             "-o a.html --only scheme=nope a b",
             {"run": ("a", "b"), "only": ("scheme=nope",), "out": "a.html"},
         ),
-        (WriteReport, "a --only scheme=nope b", {"run": ("a", "b"), "only": ("scheme=nope",)}),
         (
             Tabulate,
             "--only scheme=nope task=x mine --json",
             {"run": "mine", "only": ("scheme=nope", "task=x"), "json": True},
         ),
-        (Tabulate, "--json mine", {"run": "mine", "json": True}),
-        (Tabulate, "--format csv mine --only task=x", {"run": "mine", "format": "csv", "only": ("task=x",)}),
         (Evaluate, "--only scheme=nope -o a.png --by size r", {"run": "r", "only": ("scheme=nope",), "png": "a.png"}),
         (Export, "-o a.csv r", {"run": "r", "out": "a.csv"}),
         (Export, "r -o=a.csv", {"run": "r", "out": "a.csv"}),
-        (Check, "--only G18 rope", {"what": "rope", "only": ("G18",)}),
         (Check, "rope --only G18 G19", {"what": "rope", "only": ("G18", "G19")}),
         (Sweep, "--set width=8 e.toml --only scheme=rope", {"file": "e.toml", "set": ("width=8",)}),
-        (Sweep, "--only scheme=rope e.toml", {"file": "e.toml", "only": ("scheme=rope",)}),
     ],
 )
 def test_options_come_in_any_order(cls, words, fields):

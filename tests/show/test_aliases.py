@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from posenc.lab.explain import alias_figure, aliases
+from posenc.lab.explain import aliases
 
 
 def head(text, back=3, length=16, width=16, causal=False):
@@ -118,12 +118,3 @@ def test_what_has_no_aliases_is_refused_in_a_sentence(how, message):
     with pytest.raises(ValueError, match="^[^\n]*$") as error:
         head(*how)
     assert message in str(error.value)
-
-
-def test_a_picture_marks_the_target_and_the_aliases_and_says_periods():
-    figure = alias_figure.draw({"rope": head("rope"), "rope(base=10.0)": head("rope(base=10.0)")}, 64)
-    assert figure.get_figwidth() * 2.54 == pytest.approx(17.5)
-    phases, score, *_ = figure.axes
-    assert [label.get_text() for label in phases.get_yticklabels()][:3] == ["6.28", "19.9", "62.8"]
-    assert [text.get_text() for text in score.texts if text.get_text()[0] in "+-"] == ["-22", "+16"]
-    assert not [text for text in figure.axes[3].texts if text.get_text()[0] in "+-"]

@@ -51,16 +51,6 @@ def test_runs_with_and_without_an_error_have_a_median_between():
     assert QUARTER / 4000 < lines["rope"].get_ydata()[1] == pytest.approx((1 + QUARTER) / 2 / 4000)
 
 
-def test_the_floors_are_errors_too():
-    (record,) = results(*MIXED).records
-    floors = {n: {"uniform": 0.5, "prior": 0.4, "position": 0.1} for n in (16, 32)}
-    axes, lines = drawn(Results("made", (replace(record, task=replace(record.task, floors=floors)),)))
-    assert [lines[f"_{name}"].get_ydata()[0] for name in ("uniform", "prior", "position")] == pytest.approx(
-        [0.5, 0.4, 0.1]
-    )
-    assert {t.get_text() for t in axes.texts} >= {"guess", "constant", "position", "one error", "trained on 4–16"}
-
-
 def test_the_caption_counts_errors_over_all_runs():
     found = results(*MIXED)
     first, marks, counted, *_ = error_curve(found).caption.splitlines()

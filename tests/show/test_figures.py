@@ -269,15 +269,6 @@ def test_without_matplotlib_a_figure_says_what_to_install(draw, monkeypatch):
         draw(results())
 
 
-def test_an_axis_names_its_metric_once_where_all_share_it():
-    token, exact = made.rope(), made.rope(task="other")
-    exact["task"] = {**exact["task"], "metric": "exact"}
-    one, other = figures.length(made.results("a", (token, made.rope(task="second")))).figure.axes
-    assert (one.get_ylabel(), other.get_ylabel()) == ("accuracy (tokens)", "")
-    both = figures.length(made.results("a", (token, exact))).figure
-    assert [axes.get_ylabel() for axes in both.axes] == ["accuracy (tokens)", "accuracy (whole answers)"]
-
-
 def test_a_figure_takes_the_metric_that_it_shows():
     drawing = figures.length(made.results("a", (made.rope(task="sort"),)), metric="exact")
     assert drawing.figure.axes[0].get_ylabel() == "accuracy (whole answers)"

@@ -44,23 +44,6 @@ def test_what_multiplies_the_input_shows_on_equal_tokens():
     assert view.title.startswith("input") and view.matrix[0, 0] == pytest.approx(1) and view.matrix[0, 3] < 1
 
 
-def test_a_page_has_a_panel_for_each_and_says_where_nothing_shows():
-    view = induced.View("score", np.tri(4))
-    panels = [
-        gallery.SchemePanel("one", "rotary", view, False),
-        gallery.SchemePanel("two", "table", view, True),
-        gallery.SchemePanel("three", "none", None, False),
-        gallery.SchemePanel("four", "temperature", induced.View("size", np.ones((1, 4))), False),
-    ]
-    figure = gallery.draw(panels)
-    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
-    assert titles == ["one", "two*", "three", "four"]
-    assert [len(axes.images) for axes in figure.axes[:4]] == [1, 1, 0, 0]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["rotary", "table", "none", "temperature"]
-    assert "* parameters moved" in figure.texts[-1].get_text() and len(figure.axes[3].get_yticks()) == 2
-    assert "nothing in" in figure.axes[2].texts[0].get_text() and len(figure.axes[3].lines) == 1
-
-
 def test_a_page_without_a_file_is_refused(capsys):
     assert main(["explain", "all"]) == 2 and "--png FILE" in capsys.readouterr().err
 
