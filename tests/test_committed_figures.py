@@ -1,4 +1,4 @@
-"""Committed figures are drawn again, say what is in them, and can be read; so is that of the front page.
+"""Committed figures are drawn again, say what is in them, and can be read.
 
 POSENC_REGENERATE=1 pytest tests/test_committed_figures.py -n0 -k drawn_again       draws all of them anew
 """
@@ -23,7 +23,6 @@ from tests.test_experiments import FOLDER, RECORDED, committed_results
 FIGURES = FOLDER / "figures"
 SCRIPTS = sorted(FIGURES.glob("[!_]*.py"))
 """What draws a figure of several records, or of something else."""
-FRONT = executed(FIGURES / "front.py")
 
 
 @pytest.mark.parametrize("path", [*RECORDED, *SCRIPTS], ids=lambda p: p.stem)
@@ -38,24 +37,6 @@ def test_a_committed_figure_is_drawn_again(path, tmp_path, capsys):
     contents, committed = ({n: (of / n).read_bytes() for n in names if (of / n).exists()} for of in (folder, FIGURES))
     assert contents.keys() == committed.keys() >= {*names[:2]}
     assert [name for name in contents if contents[name] != committed[name]] == []
-
-
-def test_what_the_front_page_says_of_schemes_is_in_its_table():
-    columns = {(one.ability.title.replace("\n", " "), one.ability.model): one for one in FRONT.table()}
-    assert len(columns) == len(FRONT.COLUMNS) == 9
-
-    def good(scheme, title, model):
-        one = columns[title, model]
-        return scheme in one.runs and one.learned(scheme) and one.excess(scheme) > 0.5
-
-    for scheme in FRONT.SCHEMES:
-        assert not all(good(scheme, *key) for key in columns), "no scheme does all"
-        assert good(scheme, "index below 8", "encoder") == (scheme in ("learned", "sinusoidal"))
-        assert good(scheme, "token 3 back", "encoder") == (scheme in ("t5", "rope"))
-    assert good("nope", "index below 8", "decoder") and columns["index below 8", "decoder"].excess("rope") < 0.25
-    assert not columns["token 3 back", "encoder"].learned("alibi")
-    for title, model in (("order of two", "encoder"), ("last bit written", "decoder"), ("copy all", "decoder")):
-        assert max(FRONT.SCHEMES, key=lambda s: columns[title, model].score(s) or 0) == "alibi"  # noqa: B023
 
 
 @functools.cache
