@@ -19,13 +19,12 @@ HEAVY = {"initial_states", "draw_sizes", "make_batches", "train_segment", "examp
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize(
-    ("scheme", "task", "model"),
+    ("scheme", "task", "model", "devices"),
     [
-        ("t5", "token_k_back(k=2)", "encoder"),
-        ("learned", "s2s_copy", "encoder_decoder"),
-        ("rope @ random_sorted(64)", "even_pairs", "decoder"),
+        ("t5", "token_k_back(k=2)", "encoder", 1),
+        ("learned", "s2s_copy", "encoder_decoder", 2),
+        ("rope @ random_sorted(64)", "even_pairs", "decoder", 2),
     ],
 )
 def test_what_was_compiled_ahead_in_another_thread_is_called(scheme, task, model, devices):

@@ -17,7 +17,7 @@ from posenc.lab.spec.run import Knobs
 from posenc.lab.tasks.examples import examples
 from posenc.lab.train import evaluation
 from posenc.lab.train.batches import draw_sizes, make_batches
-from posenc.lab.train.lanes import Arrangement
+from posenc.lab.train.lanes import Arrangement, sharding
 from posenc.lab.train.training import ResolvedRun, chunk_of, initial_states, train_segment
 
 
@@ -47,16 +47,19 @@ class Ahead(NamedTuple):
         draws = _shapes(drawing)
         data = task.load_part("train")
         making = make_batches.lower(task, sizes.batch, sizes.edges[-1], self.arrangement, draws.keys, draws.sizes, data)
-        batches = self._compiled(making).reading(step.coordinates)
+        making.compile()
+        beginning = self._state()
+        beginning.compile()
+        batches = self._made(making).reading(step.coordinates)
         total, classes = np.int32(0), np.int32(task.classes)
         arguments = self.knobs, batches, np.int32(0), draws.buckets, total, classes
-        train_segment.lower(step, self.arrangement, self._state(), *arguments).compile()
+        train_segment.lower(step, self.arrangement, self._made(beginning), *arguments).compile()
 
     def evaluate(self) -> None:
         """Compile what makes the examples of all sizes, and what counts on them."""
         run, task, key = self.resolved, self.resolved.task, jax.eval_shape(lambda: jax.random.key(0))
         examples.lower(task, self.rows, max(self.sizes), key, np.int32(0), task.load_part("test")).compile()
-        model, lowered = self._state().model, set[str]()
+        model, lowered = self._made(self._state()).model, set[str]()
         for n in self.sizes:
             batch = jax.eval_shape(functools.partial(evaluation.examples_at, task, self.rows, self.sizes, n))
             batch = jax.eval_shape(functools.partial(evaluation.own_tokens, run, n), batch)
@@ -67,20 +70,16 @@ class Ahead(NamedTuple):
                 rest = model, self.knobs.seed, evaluation.SizeQuestion.of(run, n, False), scored
                 evaluation.sums.lower(settings, self.arrangement, *rest).compile()
 
-    def _state(self) -> PyTree:
-        """Compile the initial state; return its shapes."""
+    def _state(self) -> Any:
+        """The initial state, lowered."""
         task, step = self.resolved.task, self.resolved.step
         symbols, classes = np.int32(task.vocab), np.int32(task.classes)
-        lowered = initial_states.lower(*step.model, self.arrangement, self.knobs, None, symbols, classes)
-        return self._compiled(lowered)
+        return initial_states.lower(*step.model, self.arrangement, self.knobs, None, symbols, classes)
 
-    def _compiled(self, lowered: Any) -> PyTree:
-        """Compile a program over lanes; return the shapes of its results, on the devices where it leaves them."""
-        compiled, shapes = lowered.compile(), _shapes(lowered)
-        if self.arrangement.devices == 1:
-            return shapes
-        on = lambda a, where: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=where)  # noqa: E731
-        return jax.tree.map(on, shapes, compiled.output_shardings)
+    def _made(self, lowered: Any) -> PyTree:
+        """The shapes of what a program over lanes returns, on the devices where it leaves them."""
+        on = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding(self.arrangement, a.size))  # noqa: E731
+        return jax.tree.map(on, _shapes(lowered))
 
 
 def _shapes(lowered: Any) -> PyTree:

@@ -78,9 +78,14 @@ def lanes(f: Callable, arrangement: Arrangement, shared: int) -> Callable:
 
 def placed(lanes: PyTree, arrangement: Arrangement) -> PyTree:
     """Arrays of lanes on the devices where programs over lanes leave theirs, so that these are not compiled again."""
-    if arrangement.devices == 1:
-        return jax.tree.map(jnp.asarray, lanes)
-    return jax.device_put(lanes, NamedSharding(_mesh(arrangement), P(AXIS)))
+    where = sharding(arrangement)
+    return jax.tree.map(jnp.asarray, lanes) if where is None else jax.device_put(lanes, where)
+
+
+def sharding(arrangement: Arrangement, size: int = 1) -> NamedSharding | None:
+    """Where programs over lanes leave an array of so many numbers: an empty one on all devices; None on a single
+    device."""
+    return None if arrangement.devices == 1 else NamedSharding(_mesh(arrangement), P(AXIS) if size else P())
 
 
 def _mesh(arrangement: Arrangement) -> Any:
