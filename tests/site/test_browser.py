@@ -198,6 +198,6 @@ def test_a_line_of_an_experiment_is_chosen_by_keyboard(opened):
 def test_on_paper_and_without_scripts_the_committed_figure_stands_alone(opened):
     page = opened("experiments/length")
     page.emulate_media(media="print")
-    assert page.locator("#lengths").is_hidden() and page.locator("figure.figure img").is_visible()
+    assert page.locator("#lengths").is_hidden() and page.locator("img[src$='figures/length.svg']").is_visible()
     page = opened("experiments/first_look", java_script_enabled=False)
-    assert page.locator("#lengths").is_hidden() and page.locator("figure.figure img").is_visible()
+    assert page.locator("#lengths").is_hidden() and page.locator("img[src$='figures/first_look.svg']").is_visible()
