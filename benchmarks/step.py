@@ -124,7 +124,12 @@ def swept(who: str) -> side.Ready:
 
         return programs.candidate(programs.OURS)
     ready = peers.decoder(SWEEP, STEPS, who == COMPILED)
-    return ready._replace(go=lambda: [ready.go() for _ in range(STEPS)][0])
+
+    def steps() -> None:
+        for _ in range(STEPS):
+            ready.go()
+
+    return ready._replace(go=steps)
 
 
 def sweep_steps(rounds: int) -> dict[str, float]:

@@ -8,9 +8,8 @@ import os
 import sys
 import threading
 
-INTERRUPTED = 130
-COMPILES = "posenc-compile"
-"""The thread of `posenc.lab.run.ahead`."""
+from posenc.lab.run.signals import COMPILES, INTERRUPTED
+
 NEEDED = ("tyro", "rich", "scipy", "flax", "optax", "orbax")
 """What the extra `lab` installs."""
 

@@ -12,8 +12,8 @@ from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
 from posenc.lab.results.table import table as table_of
 from posenc.lab.store.schema import TrialRecord, read
-from tests.hits import FOLDER
 from tests.lab import made
+from tests.test_experiments import FOLDER
 
 STEPS = 2000
 

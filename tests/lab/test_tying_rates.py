@@ -14,8 +14,8 @@ from posenc.lab.results import rates, statistics
 from posenc.lab.results.rate_gaps import rate_gap
 from posenc.lab.results.table import frame_of
 from posenc.lab.results.words import Words
-from tests.hits import FOLDER
 from tests.lab import made
+from tests.test_experiments import FOLDER
 
 LOW, MIDDLE, HIGH = 3e-4, 1e-3, 3e-3
 BEYOND = {LOW: 0.95, MIDDLE: 0.6, HIGH: 0.3}

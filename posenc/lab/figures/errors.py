@@ -6,15 +6,14 @@ A log axis has no zero, so runs without an error stand below the line of one err
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from posenc.lab import metrics
 from posenc.lab.figures.across import panels
-from posenc.lab.figures.captions import metric_named
-from posenc.lab.figures.figures import shown
+from posenc.lab.figures.figures import shown, size_panel
 from posenc.lab.figures.floor_lines import ONE
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.figures.style import plain
-from posenc.lab.results.floors import floors
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import TableCell, by_range
 
@@ -56,12 +55,10 @@ def _panel(results: Results, group: list[TableCell], totals: Mapping[int, int]) 
     at = [n for n in sorted({n for cell in group for n in cell.values}) if totals.get(n)]
     least = QUARTER / max(totals[n] for n in at)
     points = {c.scheme: {n: [max(1 - v, least) for v in c.values[n]] for n in at if n in c.values} for c in group}
-    task, up = group[0].task, metric_named(group[0].metric).replace("accuracy", "error rate")
-    guesses = floors(results.tasks()[task])
+    shares = size_panel(results, results.tasks()[group[0].task], group, at)
+    guesses = shares.floors or {}
     lines = {n: {name: 1 - share for name, share in guesses.get(n, {}).items()} | {ONE: 1 / totals[n]} for n in at}
-    head = (results.words.unit(task), up, results.words.title(task), results.words.code(task))
-    seeds = {c.scheme: {n: c.seeds[n] for n in points[c.scheme]} for c in group}
-    return Panel(points, *head, lines, group[0].trained, falling=True, seeds=seeds)
+    return replace(shares, points=points, up=shares.up.replace("accuracy", "error rate"), floors=lines, falling=True)
 
 
 def _sentence(group: list[TableCell], totals: Mapping[int, int], names: Mapping[str, str]) -> str:

@@ -63,7 +63,7 @@ def length_panels(
     table_cells, tasks = shown(results), results.tasks()
     task_panels = []
     for (task, _), group in sorted(by_range(table_cells).items(), key=lambda item: _order(results, item[0])):
-        panel = _size_panel(results, tasks[task], group, _sizes(group, largest, differing))
+        panel = size_panel(results, tasks[task], group, _sizes(group, largest, differing))
         task_panels.append(replace(panel, each=each, ends=(ends or {}).get(task, (0.0, 1.0))))
     return task_panels
 
@@ -76,7 +76,7 @@ def _sizes(group: list[TableCell], largest: int | None, differing: bool) -> list
     return sizes[max(apart[0] - 1, 0) : apart[-1] + 2] if differing and apart else sizes
 
 
-def _size_panel(results: Results, task: TaskRecord, group: list[TableCell], kept: list[int]) -> Panel:
+def size_panel(results: Results, task: TaskRecord, group: list[TableCell], kept: list[int]) -> Panel:
     """Accuracy, or the loss, against size for some schemes on one task."""
     points = {c.scheme: {n: c.values[n] for n in kept if n in c.values} for c in group}
     seeds = {c.scheme: {n: c.seeds[n] for n in points[c.scheme]} for c in group}

@@ -11,8 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 
-NAME = "posenc-compile"
-"""The thread, which `posenc.__main__` does not wait for."""
+from posenc.lab.run.signals import COMPILES
 
 
 class Compiler:
@@ -26,7 +25,7 @@ class Compiler:
     def begin(self, group: str, parts: Mapping[str, Callable[[], None]]) -> None:
         """Compile these parts of a group, one after another, but for those that were begun before."""
         if self._thread is None:  # a daemon: XLA cannot be interrupted, and Ctrl-C does not wait for it
-            self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
+            self._thread = threading.Thread(target=self._run, name=COMPILES, daemon=True)
             self._thread.start()
         for part, compiling in parts.items():
             if (group, part) not in self._parts:

@@ -16,6 +16,8 @@ DONE, FAILED = 0, 1
 PREEMPTED, INTERRUPTED = 75, 130
 PREEMPTING = tuple(getattr(signal, n) for n in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP") if hasattr(signal, n))
 """What batch systems and closed terminals send."""
+COMPILES = "posenc-compile"
+"""The thread that compiles ahead, for which the end of the process does not wait."""
 PARENT = "POSENC_PARENT"
 """The variable in which a worker is told the process that started it; one that was started by hand has none."""
 

@@ -136,8 +136,8 @@ class Trainer:
         compiles its own."""
         if len(stages(group.resolved, group.lines[0].steps)) > 1:
             return
-        how = self.lanes, group.lane(self.lanes), [n for n, _ in group.evaluated]
-        ahead = Ahead(group.resolved, group.stride, group.lines[0].rows, *how).parts
+        rows, knobs, sizes = group.lines[0].rows, group.lane(self.lanes), [n for n, _ in group.evaluated]
+        ahead = Ahead(group.resolved, group.stride, rows, self.lanes, knobs, sizes).parts
         self._compiler.begin(group.name, {part: ahead[part] for part in parts or ahead})
 
     def close(self) -> None:
