@@ -63,7 +63,7 @@ def compiled(cells: Iterable[Any]) -> dict[str, float]:
     from posenc.lab.run.plan import evaluated
     from posenc.lab.spec.run import Knobs, Plan
     from posenc.lab.tasks.floors import floors
-    from posenc.lab.train.compiling import count_compilations
+    from posenc.lab.compiling import count_compilations
     from posenc.lab.train.lanes import Arrangement, stack
     from posenc.lab.train.training import as_arrays, program
 

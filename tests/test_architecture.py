@@ -21,7 +21,7 @@ schemes coordinates attention
 naming
 huggingface adapters contract catalog sharding
 nnx linen equinox
-lab.metrics
+lab.metrics lab.compiling
 lab.tasks lab.models lab.store
 lab.spec
 lab.results lab.train

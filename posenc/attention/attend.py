@@ -18,7 +18,7 @@ from posenc.attention import kernels
 from posenc.attention.cache import AXES, Cache, extend
 from posenc.attention.encode import encode, finish
 from posenc.attention.kernels import Form
-from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
+from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, numbered, ranks
 from posenc.attention.unknown import Unknown, faulty, marked, marking, returned, uncounted, unknown
 from posenc.attention.validation import Options, array, check_sequences, validate
 from posenc.core.compose import axes, normal_form, pick
@@ -60,7 +60,8 @@ def attend(
     `x` and `key_x` are the features `[..., L, width]` of queries and keys, for schemes that read them. `positions` is
     `[L]` or `[..., L]`, a tuple of such for a sum, or None: the index counted from where the token's document began;
     `posenc.place` may give drawn distances in their place.
-    `segments` likewise are whole numbers: a document's, above 0 and in one piece, and 0 for padding, which nobody sees.
+    `segments` likewise are whole numbers: a document's, above 0 and in one piece, and 0 for padding, which nobody sees;
+    or booleans, True where no padding is, for sequences of one document.
     Padding ends no document and takes a place in it; pass positions where it should take none. The keys' own default
     to the queries' where lengths agree.
 
@@ -100,7 +101,7 @@ def compute(form: Form, t: Tokens, start: Any, cache: Cache | None) -> Any:
         nothing = jnp.zeros((*t.q.shape[:-1], t.v.shape[-1]), t.v.dtype)
         return nothing if cache is None else (nothing, cache)
     late = unknown(t, start if cache is None else 0)
-    learned, t = jax.tree.map(jnp.asarray, ((form.params, form.sinks), t))
+    learned, t = jax.tree.map(jnp.asarray, ((form.params, form.sinks), numbered(t)))
     with_arrays = lambda params, sinks: form._replace(params=params, sinks=sinks)  # noqa: E731
     if cache is None:
         run = lambda learned, t, start: _full(with_arrays(*learned), t, start, lead, late)  # noqa: E731
@@ -131,7 +132,7 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     lead, length, p = x.shape[:-2], x.shape[-2], jax.tree.map(jnp.asarray, pick(params, "layer"))
     t = check_sequences(scheme, p, Tokens(x[..., None], x, x, positions=positions, segments=segments))
     late = unknown(t, 0)
-    positions, segments = jax.tree.map(jnp.asarray, (t.positions, t.segments))
+    positions, segments = jax.tree.map(jnp.asarray, (t.positions, numbered(t).segments))
 
     def embed_all(p, x, positions, segments):
         index = jnp.arange(length, dtype=jnp.int32)

@@ -41,7 +41,7 @@ def numbers(name: str, a: Any) -> Any:
 def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, of_documents: bool) -> Any:
     """Numbers per token, of at least 32 bits: `[L]` for all sequences, or `[..., L]`; a tuple with one for each part.
 
-    With `of_documents` they are the numbers of documents.
+    With `of_documents` they are the numbers of documents, or booleans, True where no padding is.
     """
     if a is None:
         return None
@@ -64,10 +64,10 @@ def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, 
             )
         axes = each.pop()
     a = numbers(name, a)
-    if of_documents and not jnp.issubdtype(a.dtype, jnp.integer) or not _real(a.dtype):
-        raise TypeError(
-            f"{name} is of type {a.dtype}; it holds whole numbers{'' if of_documents else ' or real ones'}."
-        )
+    tells_padding = of_documents and a.dtype == bool
+    if not tells_padding and (of_documents and not jnp.issubdtype(a.dtype, jnp.integer) or not _real(a.dtype)):
+        kinds = "documents' numbers, or True where no padding is" if of_documents else "whole numbers or real ones"
+        raise TypeError(f"{name} is of type {a.dtype}; it holds {kinds}.")
     tail = (length,) if axes == 1 else (length, axes)
     if a.shape not in (tail, (*lead, *tail)):
         each = (
@@ -77,6 +77,8 @@ def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, 
         )
         shapes = " or ".join(str(shape) for shape in dict.fromkeys((tail, (*lead, *tail))))
         raise ValueError(f"{name} has the shape {a.shape}; it is {shapes}, {each}.")
+    if tells_padding:
+        return a
     a = exact(name, a)
     if of_documents:
         check_documents(name, a)

@@ -31,6 +31,12 @@ class Tokens(NamedTuple):
     pairs: Pairs = Pairs()
 
 
+def numbered(t: Tokens) -> Tokens:
+    """The same tokens, where segments are numbers: of booleans, 1 for a token and 0 for padding."""
+    number = lambda a: a if a is None or a.dtype != bool else a.astype(jnp.int32)  # noqa: E731
+    return t._replace(segments=number(t.segments), key_segments=number(t.key_segments))
+
+
 def describe(scheme: Scheme, index, segment, position, visible, heads, before: Any = 0, began: Any = 0) -> At:
     """What hooks read of each token; without positions, the index counted from the start of the token's document."""
     segments = jnp.ones_like(index) if segment is None else segment

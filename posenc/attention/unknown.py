@@ -31,10 +31,11 @@ class Unknown(NamedTuple):
 
 def unknown(t: Tokens, start: Any) -> Unknown:
     """What is being traced. Segments decide which positions are padding's, so theirs are unknown with them."""
-    segments = _traced((t.segments, t.key_segments))
+    segments = [a for a in (t.segments, t.key_segments) if _traced(a)]
     placed = t.positions is not None or t.key_positions is not None
-    positions = placed and (segments or _traced((t.positions, t.key_positions)))
-    return Unknown(positions, segments, _traced((start, t.pairs.prefix)))
+    positions = placed and (bool(segments) or _traced((t.positions, t.key_positions)))
+    numbered = any(a.dtype != bool for a in segments)  # what tells padding alone has no document that could come again
+    return Unknown(positions, numbered, _traced((start, t.pairs.prefix)))
 
 
 def _traced(tree: Any) -> bool:

@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc.lab.compiling import Programs, count_compilations, forget
 from posenc.lab.run.ahead import Compiler
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.train.ahead import Ahead
-from posenc.lab.train.compiling import Programs, count_compilations, forget
 from posenc.lab.train.lanes import Arrangement, stack
 from posenc.lab.train.training import as_arrays, program, resolve
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from posenc.lab import tasks
+from posenc.lab.compiling import count_compilations
 from posenc.lab.run import trainer
 from posenc.lab.run.plan import group_by_program
 from posenc.lab.run.sweep import programs, sweep
@@ -18,7 +19,6 @@ from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train import evaluation, training
 from posenc.lab.train.batches import batches_of, draw_sizes
-from posenc.lab.train.compiling import count_compilations
 from posenc.lab.train.lanes import Arrangement
 from posenc.lab.train.shapes import endless
 from posenc.lab.train.training import resolve

@@ -11,13 +11,13 @@ from importlib.metadata import version
 
 import pytest
 
+from posenc.lab.compiling import count_compilations
 from posenc.lab.run import saving
 from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.run import Run
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
 from posenc.lab.train import training
-from posenc.lab.train.compiling import count_compilations
 from tests.lab import made
 from tests.lab.interrupted import STAGED, experiment, found, kept, notes, resumed, send, steps, stopped, until
 from tests.lab.test_sweep import BASE, Watch, trials

@@ -21,6 +21,7 @@ from posenc.lab.train.batches import Examples
 from posenc.lab.train.evaluation import SHORT, rounds
 from posenc.lab.train.lanes import Arrangement, arrangement, stack
 from posenc.lab.train.training import adamw, init, loss_and_gradient, program, pure, rate_at, resolve, segment
+from posenc.lab.train.vectors import Packing
 from tests.effort import as_for_users
 
 RUN = Run(task="even_pairs", scheme="t5", width=16, depth=1, heads=2, hidden=16, batch=8, length=6, buckets=2)
@@ -222,8 +223,9 @@ def test_weight_decay_spares_positions_norms_and_what_is_shared():
     cell = resolve(RUN)
     model = started(cell).model
     still = jax.tree.map(jnp.zeros_like, model)
-    optimiser = adamw(lane()._replace(weight_decay=jnp.float32(0.5)), 0.1, model)
-    update, _ = optimiser.update(still, optimiser.init(model), model)
+    optimiser, packing = adamw(lane()._replace(weight_decay=jnp.float32(0.5)), 0.1), Packing.of(model)
+    vectors, still = packing.pack(model), packing.pack(still)
+    update = packing.unpack(optimiser.update(still, optimiser.init(vectors), vectors)[0])
     change = {jax.tree_util.keystr(path): np.abs(a).max() for path, a in jax.tree.leaves_with_path(pure(update))}
     spared = {"['blocks'][0]['scales']", "['scale']", "['tied']['t5(bidirectional=True)']['heads']['table']"}
     assert {path for path, size in change.items() if size == 0} == spared and len(change) == len(spared) + 7

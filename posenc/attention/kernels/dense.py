@@ -123,10 +123,11 @@ def softmax(s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Float[Array, "Q
 
 def _weights(s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Float[Array, "Q K"]:
     s = jnp.where(seen, s, -jnp.inf)
-    top = s.max(-1, keepdims=True, initial=-jnp.inf)
-    e = jnp.exp(s - jnp.where(top > -jnp.inf, top, 0.0))
-    total = e.sum(-1, keepdims=True)
-    return e / jnp.where(total > 0, total, 1.0)
+    nothing = (s == -jnp.inf).all(
+        -1, keepdims=True
+    )  # not by the greatest: XLA would then mask s twice, in its slowest form
+    e = jnp.exp(s - s.max(-1, keepdims=True))
+    return jnp.where(nothing, 0.0, e / e.sum(-1, keepdims=True))
 
 
 @softmax.defjvp

@@ -51,14 +51,13 @@ class Ends(nnx.Module):
     def enter(self, inputs: Inputs, key: PRNGKeyArray, train: bool = False) -> Float[Array, "B T D"]:
         """The input of the first layer: embedded tokens, after the stem and the input scheme."""
         x = self.embedding.get_value()[inputs.tokens].astype(self.shape.dtype)
-        segments = inputs.valid.astype(jnp.int32)
         if self.shape.stem is not None:
             params, causal = self.stem.get_value(), self.shape.dims.causal
-            x = jax.vmap(lambda x, s: self.shape.stem(params, x, s, causal))(x, segments)
+            x = jax.vmap(lambda x, s: self.shape.stem(params, x, s, causal))(x, inputs.valid.astype(jnp.int32))
         if self.input is not None:
             shared = self.tied.get_value()[tied_name(self.input)]
             positions = place(self.input, key, coordinate_inputs(inputs), train=train)
-            x = embed(self.input, shared, x, positions=positions, segments=segments)
+            x = embed(self.input, shared, x, positions=positions, segments=inputs.valid)
         return dropout(self.shape.dropout, key, train).at("embedding")(x)
 
     def leave(self, x: Float[Array, "B T features"]) -> Float[Array, "B T classes"]:

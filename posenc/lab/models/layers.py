@@ -79,7 +79,7 @@ def attention_arguments(
     """Positions and segments for attention under scheme s in layer n: of all tokens, or with `new = (first, number)`
     of those tokens alone."""
     positions = place(s, key, coordinate_inputs(inputs), layer=n, train=train)
-    segments = inputs.valid.astype(jnp.int32)
+    segments = inputs.valid
     if new is not None:
         positions, segments = slice_positions(s, positions, *new), jax.lax.dynamic_slice_in_dim(segments, *new, 1)
     return {"positions": positions, "segments": segments}

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, PyTree
 
+from posenc.lab.compiling import Compiled, count_compilations
 from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.run.ahead import Compiler
 from posenc.lab.run.progress import Progress, SegmentTimer
@@ -29,7 +30,6 @@ from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, T
 from posenc.lab.tasks.floors import Table, floors_by_metric
 from posenc.lab.train import device
 from posenc.lab.train.ahead import Ahead
-from posenc.lab.train.compiling import Compiled, count_compilations
 from posenc.lab.train.exact import SizeLosses, size_losses, with_gain
 from posenc.lab.train.lanes import Arrangement, placed, stack
 from posenc.lab.train.shapes import StepShape, true_model
@@ -149,8 +149,7 @@ class Trainer:
         what came of it, returns. Without a home for checkpoints none are kept."""
         shared, ids = group.lines[0], [line.id for line in group.lines]
         steps = {stage.step for stage, _ in stages(group.resolved, shared.steps)}
-        if self._steps and self._steps.isdisjoint(steps):  # else memory would grow with each scheme of a sweep
-            forget_programs()
+        forget_programs(self._steps, steps)  # else memory would grow with each scheme of a sweep
         self._steps = steps
         say = lambda text: self.watch.note(f"{group.label}: {text}.")  # noqa: E731
         facts = program_facts(shared, group.stride, self._process)

@@ -15,13 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
+from posenc.lab.compiling import SELDOM, Programs
 from posenc.lab.tasks.task import Batch, Task
 
 ROWS = 256
 """Examples made at once where there are many: as many as a sweep evaluates at each size by default."""
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+@functools.partial(Programs, static=3, level=SELDOM)
 def examples(task: Task, rows: int, room: int, key: PRNGKeyArray, n: Int[Array, "*rows"], data: Any = None) -> Batch:
     """`rows` examples of size n, padded as size `room` needs; compiled once in a process for each of the first three.
 
@@ -57,12 +58,6 @@ def round_length(tokens: int) -> int:
     """A length that is at least this one, and one above a multiple of 4: tasks differ by a slot or two, and then have
     one program."""
     return -(-(tokens - 1) // 4) * 4 + 1
-
-
-def round_longest(tokens: int) -> int:
-    """The same for the longest batches of a run, where a multiple of 4 is left as it is up to 32: there a token more
-    costs more of a step than one more program saves."""
-    return tokens if tokens % 4 == 0 and tokens <= 32 else round_length(tokens)
 
 
 @functools.partial(jax.jit, static_argnums=1)

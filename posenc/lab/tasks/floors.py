@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from posenc.lab.compiling import SELDOM, Programs
 from posenc.lab.metrics import GAIN, RIGHT
 from posenc.lab.tasks.examples import bucket_classes, pad_tokens, parts
 from posenc.lab.tasks.measure import first_beyond, last_scored, tally
@@ -156,7 +157,7 @@ def _tables(
     return tables
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@functools.partial(Programs, static=1, level=SELDOM)
 def _sums_by_floor(
     guessing: Guessing, numbers: TaskNumbers, which: Judged, answers: tuple[Answers, ...]
 ) -> dict[str, dict[str, Array]]:

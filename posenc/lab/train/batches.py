@@ -14,10 +14,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, UInt32
 
+from posenc.lab.compiling import SELDOM, Programs
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Run
 from posenc.lab.tasks import Batch, Task
-from posenc.lab.tasks.examples import pad_tokens, round_length, round_longest
+from posenc.lab.tasks.examples import pad_tokens, round_length
 from posenc.lab.tasks.measure import train_key
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.sizes import StepSizes
@@ -56,12 +57,11 @@ class Batching(NamedTuple):
         def sample(edge: int) -> Examples:
             return Examples.of(self.task.sample(jax.random.key(0), edge, batch=self.sizes.batch, n_max=edge))
 
-        def padded(a: Any, longest: Any) -> Any:
-            tokens = min(round_length(a.shape[-1]), round_longest(longest.shape[-1]))
-            return jax.ShapeDtypeStruct((*a.shape[:-1], tokens), a.dtype)
+        def padded(a: Any) -> Any:
+            return jax.ShapeDtypeStruct((*a.shape[:-1], round_length(a.shape[-1])), a.dtype)
 
         samples = [jax.eval_shape(functools.partial(sample, edge)) for edge in self.sizes.edges]
-        return tuple(jax.tree.map(padded, shape, samples[-1]) for shape in samples)
+        return tuple(jax.tree.map(padded, shape) for shape in samples)
 
     def size_in_bytes(self) -> int:
         """Bytes of the largest batch."""
@@ -78,7 +78,7 @@ class Draws(NamedTuple):
     buckets: Int[Array, " stride"]
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@functools.partial(Programs, static=2, level=SELDOM)
 def draw_sizes(sizes: StepSizes, stride: int, seeds: UInt32[Array, " lanes"], first: Int[Array, ""]) -> Draws:
     """The sizes and keys of the `stride` steps from `first` on."""
     n = first + jnp.arange(stride, dtype=jnp.int32)
@@ -88,7 +88,7 @@ def draw_sizes(sizes: StepSizes, stride: int, seeds: UInt32[Array, " lanes"], fi
     return Draws(jax.random.key_data(keys), step_sizes, jax.vmap(sizes.bucket)(n))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
+@functools.partial(Programs, static=4)
 def make_batches(
     task: Task, batch: int, room: int, arrangement: Arrangement, keys: Array, sizes: Array, data: Any = None
 ) -> Examples:
@@ -97,7 +97,7 @@ def make_batches(
     def make_lane(keys: Array, sizes: Array, data: Any) -> Examples:
         sample = functools.partial(task.sample, batch=batch, n_max=room, data=data)
         keys = jax.random.wrap_key_data(keys)
-        return jax.lax.map(lambda now: pad_tokens(Examples.of(sample(*now)), round_longest), (keys, sizes))
+        return jax.lax.map(lambda now: pad_tokens(Examples.of(sample(*now))), (keys, sizes))
 
     return lanes(make_lane, arrangement, 1 + (sizes.ndim == 1))(keys, sizes, data)
 

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, PyTree, UInt32
 
 from posenc.core.compose import layers
+from posenc.lab.compiling import Programs
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.tasks import Batch, Task
 from posenc.lab.tasks.examples import examples, fewer, pad_tokens, round_length
@@ -33,7 +34,6 @@ from posenc.lab.tasks.measure import (
     validation_key,
     width,
 )
-from posenc.lab.train.compiling import Programs
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.shapes import endless, known_classes
 
@@ -194,18 +194,16 @@ def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, .
     rooms = rounds(task, sizes)
     alone = [n for n in sizes if task.tokens(n) > SHORT and not draws(resolved)]
     lengths = {*alone, *(next(most for most in rooms if most >= n) for n in {*sizes} - {*alone})}
-    for tokens in map(task.tokens, lengths):
-        keys.add(("sums", step.scheme, step.shape, _padding(resolved)(tokens), counting(resolved, rows, tokens)))
+    for tokens in map(_padding(resolved), map(task.tokens, lengths)):
+        keys.add(("sums", step.scheme, step.shape, tokens, counting(resolved, rows, tokens)))
     return keys
 
 
 def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
     """What is counted in each of these examples of size n, which are not those that choose a learning rate."""
     batch = own_tokens(resolved, n, batch)
-    settings, question = counting(resolved, *batch.tokens.shape), SizeQuestion.of(resolved, n, False)
-    return jax.device_get(
-        _counts(settings, model, seed, question, scored_examples(resolved, resolved.step.coordinates, batch))
-    )
+    scored, question = scored_examples(resolved, resolved.step.coordinates, batch), SizeQuestion.of(resolved, n, False)
+    return jax.device_get(_counts(counting(resolved, *scored.targets.shape), model, seed, question, scored))
 
 
 def evaluate(
@@ -221,9 +219,8 @@ def evaluate(
     totals, names = [], resolved.step.coordinates
     for n, choosing in zip(sizes, choosing_rates, strict=True):
         batch = own_tokens(resolved, n, examples_at(resolved.task, rows, sizes, n, choosing))
-        settings = counting(resolved, *batch.tokens.shape)
-        question = SizeQuestion.of(resolved, n, choosing)
-        totals.append(sums(settings, over, models, seeds, question, scored_examples(resolved, names, batch)))
+        scored, question = scored_examples(resolved, names, batch), SizeQuestion.of(resolved, n, choosing)
+        totals.append(sums(counting(resolved, *scored.targets.shape), over, models, seeds, question, scored))
     join_halves = lambda halves: halves.astype(np.int64) @ (HALF, 1)  # noqa: E731
     return jax.tree.map(lambda *sizes: np.stack(list(map(join_halves, sizes)), 1), *jax.device_get(totals))
 

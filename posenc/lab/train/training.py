@@ -25,11 +25,11 @@ from posenc.coordinates import check_index
 from posenc.core.compose import layers, parts
 from posenc.core.scheme import Dims
 from posenc.core.shapes import label
+from posenc.lab.compiling import SELDOM, Programs, forget
 from posenc.lab.models import kinds, stems
 from posenc.lab.models.carry import carried
 from posenc.lab.models.draws import WeightDraw
 from posenc.lab.models.interface import Shape, build
-from posenc.lab.models.weights import decaying
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.tasks import Layout, Task
@@ -37,9 +37,9 @@ from posenc.lab.tasks import parse as parse_task
 from posenc.lab.tasks.measure import positions_key
 from posenc.lab.train import evaluation
 from posenc.lab.train.batches import Batching, Examples, batches_of, cut, draw_sizes
-from posenc.lab.train.compiling import Programs, forget
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.shapes import StepShape, known_classes, step_shape
+from posenc.lab.train.vectors import Packing, Vectors
 from posenc.naming import bind, parse
 
 REVISION = 1
@@ -56,6 +56,7 @@ class State(NamedTuple):
     model: PyTree
     """A model, as `posenc.lab.models.interface` says what that is."""
     optimiser: PyTree
+    """The moments, as vectors."""
     diverged: Int[Array, ""]
     """The first step whose loss or update was not finite; -1 while there is none."""
 
@@ -194,8 +195,13 @@ def begin(scheme: Any, shape: Shape, knobs: Knobs, before: State | None, symbols
     """The initial state of a model of this shape, for a task of so many symbols and classes."""
     draw = WeightDraw(jax.random.fold_in(jax.random.key(knobs.seed), 0), symbols, classes)
     model = build(scheme, shape, draw)
-    fresh = State(model, adamw(knobs, 0.0, model).init(model), jnp.int32(-1))
-    return fresh if before is None else carried(before, fresh)
+    packing = Packing.of(model)
+    fresh = State(model, adamw(knobs, 0.0).init(packing.pack(model)), jnp.int32(-1))
+    if before is None:
+        return fresh
+    in_full = lambda state, packing: state._replace(optimiser=packing.unpack_all(state.optimiser))  # noqa: E731
+    state = carried(in_full(before, Packing.of(before.model)), in_full(fresh, packing))
+    return state._replace(optimiser=packing.pack_all(state.optimiser))
 
 
 def segment(
@@ -220,18 +226,22 @@ def steps_on(
 ) -> tuple[State, Array]:
     """A step on each of these batches, the first of which is that of step `first`, and the loss of each."""
 
+    packing = Packing.of(state.model)
+
     def train_step(state: State, inputs: tuple) -> tuple[State, Array]:
         n, bucket, batch = inputs
         branches = [functools.partial(loss_and_gradient, sizes) for sizes in step.batches]
-        loss, gradient = jax.lax.switch(bucket, branches, state.model, knobs, n, batch, classes)
-        optimiser = adamw(knobs, rate_at(step.schedule, knobs, n, total), state.model)
-        update, optimiser_state = optimiser.update(gradient, state.optimiser, state.model)
+        loss, gradient = jax.lax.switch(bucket, branches, packing.unpack(state.model), knobs, n, batch, classes)
+        optimiser = adamw(knobs, rate_at(step.schedule, knobs, n, total))
+        update, optimiser_state = optimiser.update(packing.pack(gradient), state.optimiser, state.model)
         finite = jnp.isfinite(loss) & jnp.isfinite(optax.tree.norm(update))
         diverged = jnp.where((state.diverged < 0) & ~finite, n, state.diverged)
         return State(optax.apply_updates(state.model, update), optimiser_state, diverged), loss
 
     step_numbers = first + jnp.arange(buckets.size, dtype=jnp.int32)
-    return jax.lax.scan(train_step, state, (step_numbers, buckets, batches))
+    packed = state._replace(model=packing.pack(state.model))
+    state, losses = jax.lax.scan(train_step, packed, (step_numbers, buckets, batches))
+    return state._replace(model=packing.unpack(state.model)), losses
 
 
 class Program(NamedTuple):
@@ -277,9 +287,12 @@ def chunk_of(batching: Batching, stride: int, lanes: int) -> int:
     return max(n for n in range(1, stride + 1) if stride % n == 0 and n <= room)
 
 
-def forget_programs() -> None:
-    """Drop what was compiled for scheme, model and shape, which else stays loaded as long as the process."""
-    forget(initial_states, train_segment, evaluation.sums)
+def forget_programs(before: set[StepShape], now: set[StepShape]) -> None:
+    """Drop what was compiled for steps before and serves none of those now; else it stays loaded as long as the
+    process."""
+    if before.isdisjoint(now):
+        models, needed = ({step.model for step in steps} for steps in (before, now))
+        forget(train_segment, *((initial_states, evaluation.sums) if models.isdisjoint(needed) else ()))
 
 
 def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
@@ -291,7 +304,7 @@ def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int])
     return keys | evaluation.programs(all_stages[-1][0], rows, sizes)
 
 
-@functools.partial(Programs, static=3)
+@functools.partial(Programs, static=3, level=SELDOM)
 def initial_states(scheme: Any, shape: Shape, arrangement: Arrangement, *args: Any) -> State:
     """`begin` in each lane."""
     return lanes(functools.partial(begin, scheme, shape), arrangement, 2)(*args)
@@ -315,7 +328,8 @@ def cross_entropy(model: PyTree, batch: Examples, key: Array, classes: Any) -> F
     """
     logits = model(batch.inputs, key, train=True)
     logits = jnp.where(known_classes(logits, classes), logits, NEVER)
-    losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.targets)
+    right = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1) == batch.targets[..., None]
+    losses = jax.nn.logsumexp(logits, -1) - jnp.where(right, logits, 0.0).sum(-1)  # a look-up's gradient scatters
     return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
 
 
@@ -327,11 +341,11 @@ def rate_at(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array,
     return knobs.lr * jnp.minimum((n + 1) / rise, 1.0) * fall
 
 
-def adamw(knobs: Knobs, rate: Any, model: PyTree) -> optax.GradientTransformation:
-    """AdamW (Loshchilov and Hutter, 2019) after clipping; what decays is labelled by the model."""
+def adamw(knobs: Knobs, rate: Any) -> optax.GradientTransformation:
+    """AdamW (Loshchilov and Hutter, 2019) after clipping, of the vectors of a model."""
     return optax.chain(
         optax.clip_by_global_norm(knobs.clip),
-        optax.adamw(rate, weight_decay=knobs.weight_decay, mask=decaying(model)),
+        optax.adamw(rate, weight_decay=knobs.weight_decay, mask=Vectors(True, False)),
     )
 
 

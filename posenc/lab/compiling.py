@@ -5,15 +5,34 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import os
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 
+LEVEL = "xla_backend_optimization_level"
 COMPILED = "/jax/core/compile/backend_compile_duration"
 """jax reports this of every program, those taken from the compilation cache included."""
 KEPT = "/jax/compilation_cache/cache_hits"
+OFTEN, SELDOM = 1, 0
+"""Levels at which XLA optimises a program for processors. What runs often is as fast at 1 as at its default of 3, and
+compiled in nine tenths of the time; what runs a few times for each group of trials pays at 0 in a third to a half."""
+
+
+@functools.cache
+def options(level: int) -> dict[str, Any] | None:
+    """The options of XLA for a level; None where it knows none: they change from version to version."""
+    if level != OFTEN:
+        return None if options(OFTEN) is None else {LEVEL: level}
+    if jax.default_backend() != "cpu" or LEVEL in os.environ.get("XLA_FLAGS", ""):
+        return None
+    try:
+        jax.jit(lambda: 0, compiler_options={LEVEL: level}).lower().compile()
+    except Exception:  # of a type that differs, too
+        return None
+    return {LEVEL: level}
 
 
 class Programs:
@@ -22,9 +41,9 @@ class Programs:
     `jax.jit` drops all programs of a function or none. Here those stay that were compiled ahead and are not called yet.
     """
 
-    def __init__(self, f: Callable[..., Any], static: int, donated: tuple[int, ...] = ()):
+    def __init__(self, f: Callable[..., Any], static: int, donated: tuple[int, ...] = (), level: int = OFTEN):
         functools.update_wrapper(self, f)
-        self._f, self._static, self._donated = f, static, donated
+        self._f, self._static, self._donated, self._level = f, static, donated, level
         self._by_key: dict[Hashable, Any] = {}
         self._called: set[Hashable] = set()
 
@@ -37,11 +56,17 @@ class Programs:
         """Lower the function for these arguments, or their shapes; a later call finds what was compiled of it."""
         return self._find(args)[1].lower(*args[self._static :])
 
-    def forget(self) -> None:
-        """Drop the programs that were called."""
+    def eval_shape(self, *args: Any) -> Any:
+        """The shapes that the function returns."""
+        return jax.eval_shape(functools.partial(self._f, *args[: self._static]), *args[self._static :])
+
+    def forget(self) -> int:
+        """Drop the programs that were called; returns how many these were."""
         for key in self._called:
             del self._by_key[key]
+        dropped = len(self._called)
         self._called.clear()
+        return dropped
 
     def clear_cache(self) -> None:
         """Drop all programs."""
@@ -56,15 +81,14 @@ class Programs:
         key = (static, jax.tree.structure(first))  # that of a model or a state holds its scheme
         if key not in self._by_key:
             f = functools.wraps(self._f)(functools.partial(self._f, *static))
-            self._by_key[key] = jax.jit(f, donate_argnums=self._donated)
+            self._by_key[key] = jax.jit(f, donate_argnums=self._donated, compiler_options=options(self._level))
         return key, self._by_key[key]
 
 
 def forget(*programs: Programs) -> None:
     """Drop what was called of these, which else stays loaded as long as the process."""
-    for each in programs:
-        each.forget()
-    gc.collect()  # cycles hold the programs
+    if sum(each.forget() for each in programs):
+        gc.collect()  # cycles hold the programs
 
 
 @dataclass
