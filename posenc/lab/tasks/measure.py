@@ -73,9 +73,13 @@ def beyond(hit: Array, batch: Batch, first: Int[Array, ""]) -> dict[str, Int[Arr
 
 def losses(logits: Float[Array, "B T C"], batch: Batch) -> Float[Array, "B T"]:
     """The cross-entropy of each scored token, in nats; 0 of others."""
-    logits = logits.astype(jnp.float32)
-    right = jnp.take_along_axis(logits, batch.targets[..., None], axis=-1)[..., 0]
-    return jnp.where(batch.score, jax.nn.logsumexp(logits, axis=-1) - right, 0.0)
+    return jnp.where(batch.score, cross_entropy(logits.astype(jnp.float32), batch.targets), 0.0)
+
+
+def cross_entropy(logits: Float[Array, "*rows C"], targets: Int[Array, "*rows"]) -> Float[Array, "*rows"]:
+    """-log softmax(logits) at the targets, in nats. No look-up, whose gradient would scatter."""
+    right = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1) == targets[..., None]
+    return jax.nn.logsumexp(logits, axis=-1) - jnp.where(right, logits, 0.0).sum(-1)
 
 
 def nats(loss: Float[Array, "*bins T"]) -> Int[Array, "*bins"]:
@@ -91,9 +95,10 @@ def by_place(hit: Array, loss: Array, batch: Batch, width: Int[Array, ""]) -> di
     A place is the index of a token in its text; further ones than `PLACES` bins hold must be padding.
     """
     at = jnp.arange(batch.score.shape[1], dtype=jnp.int32) // width
+    mine = at == jnp.arange(PLACES, dtype=jnp.int32)[:, None]
 
     def binned(counts: Array) -> Array:
-        return jnp.zeros(PLACES, counts.dtype).at[at].add(counts.sum(axis=0, dtype=counts.dtype), mode="drop")
+        return jnp.where(mine, counts.sum(axis=0, dtype=counts.dtype), 0).sum(-1, dtype=counts.dtype)
 
     return {
         "right": binned(hit.astype(jnp.int32)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -90,13 +90,30 @@ def counting(resolved: Any, rows: int, length: int) -> Counting:
     return Counting(max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most), as_trained)
 
 
-class Counts(NamedTuple):
-    """What `posenc.lab.tasks.measure` counts."""
+OF_ROWS = ("beyond", "beyond_nats", "beyond_scored", "correct", "exact", "last", "nats", "rows", "scored")
+"""What is counted in each example, in the order of the columns."""
+OF_PLACES = ("nats", "right", "scored")
+"""What is counted in each bin of places."""
 
-    rows: dict[str, Any]
+
+class Counts(NamedTuple):
+    """What `posenc.lab.tasks.measure` counts: arrays of a column for each count, or these by name."""
+
+    rows: Any
     """In each example, or over all."""
-    places: dict[str, Any]
+    places: Any
     """In each bin of places, or in those of each part of the examples."""
+
+    @classmethod
+    def of(cls, rows: Mapping[str, Array], places: Mapping[str, Array]) -> Counts:
+        """The columns of counts, one array: each operation on them is then one, and not nine."""
+        assert (*sorted(rows),) == OF_ROWS and (*sorted(places),) == OF_PLACES
+        return cls(jnp.stack([rows[name] for name in OF_ROWS], -1), jnp.stack([places[name] for name in OF_PLACES], -1))
+
+    def named(self) -> Counts:
+        """The counts by name, from arrays whose last axis are the columns."""
+        columns = lambda a, names: {name: a[..., i] for i, name in enumerate(names)}  # noqa: E731
+        return Counts(columns(self.rows, OF_ROWS), columns(self.places, OF_PLACES))
 
 
 class SizeQuestion(NamedTuple):
@@ -129,7 +146,7 @@ def counts(
     Random positions are drawn anew for each trial, size and part of the examples.
     """
 
-    def count_part(part: tuple) -> dict[str, Array]:
+    def count_part(part: tuple) -> Counts:
         number, batch = part
         own = jax.random.fold_in(positions_key(seed, "evaluation", question.n), 2 * number + question.choosing)
         logits = model(batch.inputs, own, train=settings.as_trained)
@@ -138,25 +155,25 @@ def counts(
         far = jnp.where(jnp.arange(loss.shape[1], dtype=jnp.int32)[None, :] >= question.beyond, loss, 0.0)
         rows = by_row(hit, batch) | beyond(hit, batch, question.beyond)
         rows |= {"nats": nats(loss), "beyond_nats": nats(far)}
-        return Counts(rows, by_place(hit, loss, batch, question.width))
+        return Counts.of(rows, by_place(hit, loss, batch, question.width))
 
     rows = examples.targets.shape[0]
     cut = jax.tree.map(lambda a: a.reshape(-1, settings.each, *a.shape[1:]), examples)
     parts = jax.lax.map(count_part, (jnp.arange(rows // settings.each, dtype=jnp.int32), cut))
-    return parts._replace(rows=jax.tree.map(jnp.ravel, parts.rows))
+    return parts._replace(rows=parts.rows.reshape(rows, -1))
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _counts(settings: Counting, *args: Any) -> dict[str, Int[Array, " rows"]]:
-    return counts(settings, *args).rows
+    return counts(settings, *args).named().rows
 
 
 @functools.partial(Programs, static=2)
 def sums(settings: Counting, over: Arrangement, *args: Any) -> Counts:
-    """The sums of `counts` in each lane, each as a quotient and a rest by `HALF`, along the last axis."""
+    """The sums of `counts` in each lane, each as a quotient and a rest by `HALF`, along the axis after that of lanes."""
 
     def summed(*args: Any) -> Counts:
-        return jax.tree.map(lambda a: jnp.stack([(a // HALF).sum(0), (a % HALF).sum(0)], -1), counts(settings, *args))
+        return jax.tree.map(lambda a: jnp.stack([a // HALF, a % HALF]).sum(1), counts(settings, *args))
 
     return lanes(summed, over, 2)(*args)
 
@@ -221,8 +238,8 @@ def evaluate(
         batch = own_tokens(resolved, n, examples_at(resolved.task, rows, sizes, n, choosing))
         scored, question = scored_examples(resolved, names, batch), SizeQuestion.of(resolved, n, choosing)
         totals.append(sums(counting(resolved, *scored.targets.shape), over, models, seeds, question, scored))
-    join_halves = lambda halves: halves.astype(np.int64) @ (HALF, 1)  # noqa: E731
-    return jax.tree.map(lambda *sizes: np.stack(list(map(join_halves, sizes)), 1), *jax.device_get(totals))
+    join_halves = lambda halves: halves[:, 0].astype(np.int64) * HALF + halves[:, 1]  # noqa: E731
+    return jax.tree.map(lambda *sizes: np.stack(list(map(join_halves, sizes)), 1), *jax.device_get(totals)).named()
 
 
 def scored_examples(resolved: Any, names: tuple[str, ...], batch: Batch) -> ScoredExamples:

@@ -32,7 +32,7 @@ from posenc.lab.models.draws import WeightDraw
 from posenc.lab.models.interface import Shape, build
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.spec.suites import usual_model
-from posenc.lab.tasks import Layout, Task
+from posenc.lab.tasks import Layout, Task, measure
 from posenc.lab.tasks import parse as parse_task
 from posenc.lab.tasks.measure import positions_key
 from posenc.lab.train import evaluation
@@ -328,8 +328,7 @@ def cross_entropy(model: PyTree, batch: Examples, key: Array, classes: Any) -> F
     """
     logits = model(batch.inputs, key, train=True)
     logits = jnp.where(known_classes(logits, classes), logits, NEVER)
-    right = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1) == batch.targets[..., None]
-    losses = jax.nn.logsumexp(logits, -1) - jnp.where(right, logits, 0.0).sum(-1)  # a look-up's gradient scatters
+    losses = measure.cross_entropy(logits, batch.targets)
     return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
 
 
