@@ -15,14 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from posenc.lab.compiling import SELDOM, Programs
+from posenc.lab.compiling import Programs
 from posenc.lab.tasks.task import Batch, Task
 
 ROWS = 256
 """Examples made at once where there are many: as many as a sweep evaluates at each size by default."""
 
 
-@functools.partial(Programs, static=3, level=SELDOM)
+@functools.partial(Programs, static=3)
 def examples(task: Task, rows: int, room: int, key: PRNGKeyArray, n: Int[Array, "*rows"], data: Any = None) -> Batch:
     """`rows` examples of size n, padded as size `room` needs; compiled once in a process for each of the first three.
 

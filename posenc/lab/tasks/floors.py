@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from posenc.lab.compiling import SELDOM, Programs
+from posenc.lab.compiling import Programs
 from posenc.lab.metrics import GAIN, RIGHT
 from posenc.lab.tasks.examples import bucket_classes, pad_tokens, parts
 from posenc.lab.tasks.measure import first_beyond, last_scored, tally
@@ -157,7 +157,7 @@ def _tables(
     return tables
 
 
-@functools.partial(Programs, static=1, level=SELDOM)
+@functools.partial(Programs, static=1)
 def _sums_by_floor(
     guessing: Guessing, numbers: TaskNumbers, which: Judged, answers: tuple[Answers, ...]
 ) -> dict[str, dict[str, Array]]:

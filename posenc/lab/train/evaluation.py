@@ -170,7 +170,7 @@ def _counts(settings: Counting, *args: Any) -> dict[str, Int[Array, " rows"]]:
 
 @functools.partial(Programs, static=2)
 def sums(settings: Counting, over: Arrangement, *args: Any) -> Counts:
-    """The sums of `counts` in each lane, each as a quotient and a rest by `HALF`, along the axis after that of lanes."""
+    """The sums of `counts` in each lane, `[lanes, 2, …]`: each as a quotient and a rest by `HALF`."""
 
     def summed(*args: Any) -> Counts:
         return jax.tree.map(lambda a: jnp.stack([a // HALF, a % HALF]).sum(1), counts(settings, *args))
