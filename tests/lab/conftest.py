@@ -15,7 +15,7 @@ from tests.lab.test_sweep import BASE, Watch, experiment, trials
 def programs_stay():
     """A sweep drops the programs of a scheme when the next begins, for memory; here the next test has them again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer, "forget_programs", lambda: None)
+        patch.setattr(trainer, "forget_programs", lambda *steps: None)
         yield
 
 

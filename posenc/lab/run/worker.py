@@ -53,7 +53,7 @@ def work(
         for lines, new, total in tuning.stages(folder, only):
             store.ready(folder)
             recorded = store.Recorded(folder)
-            groups = alike_together(waiting(folder, new, recorded.ids(), keep))
+            groups = waiting(folder, new, recorded.ids(), keep)
             needed = None if only is None else len(programs(groups, runs))
             watch.begin(total, len(lines) - sum(map(len, groups.values())), needed)
             code = max(code, worker.carry_out(begin_anywhere(groups) if only is None else groups, recorded))
@@ -88,20 +88,6 @@ def programs(groups: Mapping[str, Sequence[PlannedTrial]], runs: _Runs) -> set[t
         with own.forgiving(plan.parts_of(run)):
             needed |= training.programs(run, line.steps, line.rows, line.sizes)
     return needed
-
-
-def alike_together(groups: Groups) -> Groups:
-    """The groups in an order in which those of equal programs, which mostly differ in their task alone, are neighbours:
-    a program that another one follows is dropped."""
-    place: dict[str, int] = {}
-    for lines in groups.values():
-        place.setdefault(_apart_from_task(lines[0]), len(place))
-    return dict(sorted(groups.items(), key=lambda group: place[_apart_from_task(group[1][0])]))
-
-
-def _apart_from_task(line: PlannedTrial) -> str:
-    of_task = "task", "shortest", "revisions"
-    return store.canonical({name: value for name, value in line.run.items() if name not in of_task})
 
 
 def begin_anywhere(groups: Groups) -> Groups:

@@ -42,8 +42,9 @@ from posenc.lab.train.shapes import StepShape, known_classes, step_shape
 from posenc.lab.train.vectors import Packing, Vectors
 from posenc.naming import bind, parse
 
-REVISION = 1
-"""Raised when training or evaluation changes its numbers: part of every trial's identity."""
+REVISION = 2
+"""Raised when training or evaluation changes its numbers: part of every trial's identity. 2: a step sums in another
+order, since one vector holds all parameters and one product makes queries, keys and values."""
 BATCHES = 2**26
 """Bytes of the batches that are made at once."""
 NEVER = -1e30
