@@ -108,7 +108,7 @@ def _running(place):
         subprocess.run(["slurmctld", "-f", str(config)], env=env, check=True)
         for name in NODES:
             subprocess.run(["slurmd", "-f", str(config), "-N", name], env=env, check=True)
-        until(lambda: said(env, "sinfo", "-h", "-N", "-p", "low", "-o", "%T").split() == ["idle"] * 2, 60)
+        until(lambda: said(env, "sinfo", "-h", "-N", "-p", "low", "-o", "%T").split() == ["idle"] * 2, 200)
         yield env
     finally:
         said(env, "scancel", "-u", "root")

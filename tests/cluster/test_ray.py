@@ -63,14 +63,14 @@ def clean(run):
     return not checkpoints.groups(run) and not list((run / "claims").iterdir())
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(1500)
 def test_groups_whose_node_or_process_is_lost_go_on_from_their_steps(cluster, folder, whole, driver):
     run = folder / "ray-moved"
     process = driver("ray-moved")
-    until(saved(run, 3), 120)
+    until(saved(run, 3), 400)
     os.kill(rays.training()[0], signal.SIGKILL)
     cluster.remove()
-    _, lines = process.communicate(timeout=120)
+    _, lines = process.communicate(timeout=400)
     assert process.returncode == 0, lines
     found, most = trials(run)
     assert found == whole and most == 1
@@ -78,24 +78,24 @@ def test_groups_whose_node_or_process_is_lost_go_on_from_their_steps(cluster, fo
     assert clean(run), "neither checkpoints nor claims are left"
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(1500)
 def test_a_driver_that_is_stopped_and_one_that_is_killed_leave_the_rest_to_the_same_command(folder, whole, driver):
     run = folder / "ray-again"
     first = driver("ray-again")
-    until(saved(run), 120)
+    until(saved(run), 400)
     first.send_signal(signal.SIGTERM)
-    _, lines = first.communicate(timeout=60)
+    _, lines = first.communicate(timeout=200)
     assert first.returncode == 75 and "saved at step" in lines, lines
-    until(lambda: not rays.training(), 30)
+    until(lambda: not rays.training(), 100)
     before = made.recorded(run)
 
     second = driver("ray-again")
-    until(lambda: len(made.recorded(run)) > len(before), 120)
+    until(lambda: len(made.recorded(run)) > len(before), 400)
     second.kill()
-    until(lambda: not rays.training(), 30)
+    until(lambda: not rays.training(), 100)
 
     third = driver("ray-again")
-    _, lines = third.communicate(timeout=120)
+    _, lines = third.communicate(timeout=400)
     assert third.returncode == 0, lines
     found, most = trials(run)
     assert found == whole and most == 1 and clean(run)
