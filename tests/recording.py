@@ -82,6 +82,7 @@ def stale():
     return [name for name, of in found.items() if (of.get("code"), of.get("engine")) != (digest(name), now)]
 
 
+@functools.cache
 def unchanged():
     """Names of schemes that hold the contract in the code that their record is of."""
     from posenc.catalog.schemes import RECORD

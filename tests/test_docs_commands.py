@@ -87,6 +87,7 @@ def test_commands_are_understood(page, folder, monkeypatch, capfd):
 
     monkeypatch.setattr("posenc.lab.run.sweep.rehearse", rehearse)
     monkeypatch.setattr("posenc.lab.run.plan.examined", unexamined)
+    monkeypatch.setattr("posenc.lab.explain.task_card.WORK", 2**14)  # floors of few examples
     for name in ("mine", "order", "length", "book"):
         finished(name)
     for line in (line for line in commands(page) if FIRST[line] == page):

@@ -45,6 +45,18 @@ def committed_results(path: Path) -> Results:
     return load(record_of(path))
 
 
+@functools.cache
+def written(path):
+    """An experiment as its file says it, executed once."""
+    return from_file(path, yes=True)
+
+
+@functools.cache
+def resolved(path):
+    """Its runs, resolved once."""
+    return [resolve(run) for run in written(path).runs]
+
+
 BY_TASK = {"atlas", "atlas_encoders", "extension", "ruoss_small", "sensitivity"}
 """Run a task at a time, each for itself in the record."""
 SMALL = ("steps=2", "seeds=1", "lr=1e-3", "tuning=0", "rows=2", "batch=2", "width=16", "buckets=1")
@@ -86,7 +98,7 @@ SMALLEST = {
 
 @EACH
 def test_an_experiment_says_what_it_claims(path):
-    head = from_file(path, yes=True).header
+    head = written(path).header
     for part in ("claim", "source", "cost", "command", "variation", "result"):
         assert getattr(head, part), f"{path.name} has no {part}"
     assert f"posenc sweep experiments/{path.name}" in head.command or "quickstart" in head.command
@@ -97,7 +109,7 @@ def test_an_experiment_says_what_it_claims(path):
 
 @EACH
 def test_what_was_published_is_data_and_of_a_setting_that_is_told(path):
-    made = from_file(path, yes=True)
+    made = written(path)
     assert all(isinstance(one, Published | Order) for one in made.published)
     assert len(set(made.published)) == len(made.published)
     assert bool(made.published) <= bool(made.header.setting), "say what is smaller or other than where it was published"
@@ -106,7 +118,7 @@ def test_what_was_published_is_data_and_of_a_setting_that_is_told(path):
 
 @EACH
 def test_what_was_published_says_where_it_was_seen_and_the_header_what_is_from_memory(path):
-    made = from_file(path, yes=True)
+    made = written(path)
     theirs = [one for one in made.published if one.origin == "published"]
     assert all(one.seen in SEEN and "memory" not in one.source for one in theirs)
     assert all(one.seen is None for one in made.published if one.origin == "ours")
@@ -116,8 +128,7 @@ def test_what_was_published_says_where_it_was_seen_and_the_header_what_is_from_m
 @EACH
 def test_what_was_published_is_of_runs_that_are_planned(path):
     """By the very labels that results will have; a slip of spelling would be 'not run' for ever."""
-    made = from_file(path, yes=True)
-    cells = [resolve(run) for run in made.runs]
+    made, cells = written(path), resolved(path)
     lines = [UnfinishedTrial(**vars(line), outcome="pending") for line in plan.lines(made, cells)]
     results = Results(made.name, (), unfinished=tuple(lines))
     sizes = {(line.task, results.label(line, line)): set(line.sizes) for line in lines}
@@ -239,7 +250,7 @@ def test_every_run_of_an_experiment_can_run_at_its_own_size(path):
 
 def test_the_table_of_ruoss_sums_to_what_its_abstract_says():
     """Best of each half, mean over tasks: 12.0 percent apart, which a slip in any of the maxima would move."""
-    rows = from_file(FOLDER / "ruoss.py", yes=True).published
+    rows = written(FOLDER / "ruoss.py").published
     of = {}
     for one in rows:
         of.setdefault(one.task, {}).setdefault("@" in one.scheme, []).append(one.value)
@@ -248,7 +259,7 @@ def test_the_table_of_ruoss_sums_to_what_its_abstract_says():
     assert best == pytest.approx([0.6697, 0.5502], abs=5e-5) and best[0] - best[1] == pytest.approx(0.12, abs=6e-4)
     plain = {task: max(halves[False]) for task, halves in of.items()}
     theirs = {task: share for task, (_, share) in executed(FOLDER / "deletang.py").BEST.items()}
-    source = from_file(FOLDER / "ruoss.py", yes=True).header.source
+    source = written(FOLDER / "ruoss.py").header.source
     assert f"is {100 * (best[0] - best[1]):.2f} points ahead of the best plain one, 12.0 in the abstract" in source
     assert {task for task in theirs if plain[task] != pytest.approx(theirs[task])} == {"parity_check"}
     assert f"parity is {100 * theirs['parity_check']:.1f} for {100 * plain['parity_check']:.1f}" in source
@@ -275,7 +286,7 @@ def trials_of(results):
 
 def recorded_part(path):
     """The experiment and its record. Of one that is run a task at a time, it is that of the tasks its record holds."""
-    experiment, results = from_file(path, yes=True), committed_results(path)
+    experiment, results = written(path), committed_results(path)
     if path.stem not in BY_TASK:
         return experiment, results
     held = {label.partition("(")[0] for label in results.tasks()}
@@ -299,13 +310,14 @@ def test_what_came_later_leaves_the_names_of_recorded_trials_as_they_were(path):
     read = {text: digest for record in recorded.records for text, digest in record.run.get("sources", {}).items()}
     if other := [text for text, digest in read.items() if named_digest(text) != digest]:
         pytest.skip(f"trials are named by the texts that they read; in this version of Python {other[0]} is another")
-    cells, rates = [resolve(run) for run in experiment.runs], decided(recorded)
+    kept, rates = set(experiment.runs), decided(recorded)
+    cells = [cell for run, cell in zip(written(path).runs, resolved(path), strict=True) if run in kept]
     assert sorted(id for c in cells for id in plan.wanted(c, experiment.plan, rates)) == trials_of(recorded)
 
 
 def test_words_of_an_experiment_are_of_tasks_and_lines_that_it_has():
     for path in RECORDED:
-        experiment, results = from_file(path, yes=True), committed_results(path)
+        experiment, results = written(path), committed_results(path)
         labels = {c.scheme for c in cells(results)}
         schemes = {label.partition(" (")[0] for label in labels}
         titled, held = set(experiment.words["titles"]), set(results.tasks())

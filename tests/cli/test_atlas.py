@@ -6,9 +6,11 @@ import pytest
 
 from posenc.lab.results import atlas_cells
 from posenc.lab.results.results import load
+from posenc.lab.run.worker import Worker
 from posenc.lab.spec import atlas
 from posenc.lab.spec.abilities import ability_of
 from posenc.lab.spec.run import Plan, Run
+from tests.lab.retuned import Recorder
 from tests.lab.test_atlas_cells import cell
 from tests.lab.test_sources import SCHEME
 
@@ -77,7 +79,12 @@ def short(monkeypatch):
     monkeypatch.setattr(atlas, "Run", lambda **own: Run(**own | {"depth": 1}))
 
 
-def test_a_scheme_of_ones_own_is_trained_and_stands_under_the_control(posenc, recorded, short, fresh, tmp_path):
+def test_a_scheme_of_ones_own_is_trained_and_stands_under_the_control(
+    posenc, recorded, short, fresh, tmp_path, monkeypatch
+):
+    """Groups are recorded at once; the next test trains them."""
+    recorder = Recorder()
+    monkeypatch.setattr(Worker, "carry_out", lambda worker, groups, _: recorder(worker.folder, groups))
     (tmp_path / "mine.py").write_text(SCHEME.format(rate=0.1))
     said = posenc("atlas", "mine:Mine", "--control", "fox")
     assert said.code == 0, said.err

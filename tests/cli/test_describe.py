@@ -155,6 +155,7 @@ def test_a_name_that_is_two_things_shows_both(posenc, tmp_path):
 
 def test_a_scheme_that_a_stranger_calls_like_a_task_is_shown_as_both_and_checked_as_neither(posenc, monkeypatch):
     monkeypatch.setitem(TASKS._classes, "rope", TASKS.find("copy"))
+    monkeypatch.setattr(task_card, "WORK", 2**14)  # floors of few examples
     said = posenc("describe", "rope").out
     assert "score reads" in said and "\n\nrope is also a task:\n\ncopy\n" in said
     assert "su2021roformer" in (both := posenc("cite", "rope").out) and "kazemnejad2023impact" in both

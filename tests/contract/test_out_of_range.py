@@ -1,6 +1,8 @@
 """What 32 bits, a type or the memory cannot hold: refused in one sentence where it is known, NaN inside jit, never a
 number."""
 
+from dataclasses import fields
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -181,7 +183,7 @@ def test_parameters_and_caches_that_no_memory_holds_are_refused_before_they_are_
     assert empty().k.shape == (1, H, 9, D) and posenc.init(learned, jax.random.key(0), DIMS)
 
 
-SETTINGS = [(n, f) for n in posenc.names() for f, v in posenc.describe(n)["settings"].items() if type(v) is int]
+SETTINGS = [(n, f.name) for n in posenc.names() for f in fields(SCHEMES.find(n)) if type(f.default) is int]
 
 
 @pytest.mark.parametrize(("name", "setting"), SETTINGS)

@@ -4,6 +4,7 @@
 is reported as not covered: it neither passes nor fails. Of the files kept here every case is covered.
 """
 
+import functools
 import hashlib
 import json
 from pathlib import Path
@@ -16,6 +17,7 @@ from posenc.catalog.schemes import RECORD
 from tests.golden.case import Arrays, Case, Check, NotCovered, load
 from tests.golden.run import adapter, agree
 from tests.night import by_day
+from tests.recording import unchanged
 
 HERE = Path(__file__).parent
 INDEX = json.loads((HERE / "index.json").read_text())
@@ -37,15 +39,23 @@ def pytest_generate_tests(metafunc):
         )
 
 
+@functools.cache
+def recorded():
+    """The cases that the record names; of each scheme two; of a scheme whose code is not that of its record one."""
+    kept = {name: of["golden"]["cases"] for name, of in json.loads(RECORD.read_text()).items() if "golden" in of}
+    known = {case for cases in kept.values() for case in cases}
+    two = {cases[len(cases) * n // 2] for cases in kept.values() for n in range(2)}
+    return known, two, {kept[name][0] for name in kept.keys() - unchanged()}
+
+
 def early(family):
-    """Of every scheme one case by day and another in every .ci/run, and those that no record names yet; the rest at
-    night."""
-    kept = [found["golden"]["cases"] for found in json.loads(RECORD.read_text()).values() if "golden" in found]
-    day, change = ({cases[len(cases) * n // 2] for cases in kept} for n in range(2))
-    known = {case for cases in kept for case in cases}
+    """By day one case of every changed scheme, and those that no record names yet; of every scheme two in each .ci/run,
+    and the rest at night. By day oracles prove the equations of all, and tests/test_record.py that the record is of
+    their code."""
+    known, two, day = recorded()
     for case in family:
         name = f"{case.family}-{case.id}"
-        late = pytest.mark.ci if name in change else pytest.mark.nightly
+        late = pytest.mark.ci if name in two else pytest.mark.nightly
         yield case if name in day or name not in known else pytest.param(case, marks=late)
 
 

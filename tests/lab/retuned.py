@@ -54,7 +54,7 @@ class Recorder:
             knobs.pop("other")
             share = self.right[line.knobs.lr]
             lost, seed = share is None, line.knobs.seed
-            curve, validation, outcome = ({}, {}, "diverged") if lost else ({8: share}, {4: share}, "done")
+            curve, validation, outcome = ({}, {}, "diverged") if lost else ({4: share, 8: share}, {4: share}, "done")
             one = made.trial(line.label, line.task, seed, curve, outcome=outcome, validation=validation)
             role = ({"role": "tuning"} if line.tuning else {}) | ({"diverged_at": 1} if lost else {})
             found.append(one | {"id": line.id, "knobs": knobs, "steps": line.steps} | role)

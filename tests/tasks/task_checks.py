@@ -17,6 +17,7 @@ ROWS = 500
 QUICK = {"xla_backend_optimization_level": 0}  # to compile is what costs here, and integers come out the same
 
 
+@functools.cache
 def every_text():
     """The default of each task and each of its samples."""
     found = []
