@@ -64,7 +64,7 @@ def test_a_segment_that_hangs_is_named_while_it_does(monkeypatch, tmp_path, slow
 
     monkeypatch.setattr(trainer, "program", program)
     monkeypatch.setattr(progress, "COMPILING", 1e6 if slow else 0.2)
-    monkeypatch.setattr(progress, "LEAST", 1.0)
+    monkeypatch.setattr(progress, "LEAST", 0.2)
     plan = dataclasses.replace(PLAN, steps=8)
     assert sweep(Experiment("slow", grid(BASE, scheme=["rope"]), plan), tmp_path / "x", watch=Told()) == 0
     (note,) = notes

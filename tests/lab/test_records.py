@@ -14,7 +14,9 @@ from posenc.lab.store import records
 from tests.lab import made
 
 pytestmark = pytest.mark.usefixtures("runs")
-COMMITTED = Path(__file__).parents[2] / "experiments" / "records"
+COMMITTED = sorted((Path(__file__).parents[2] / "experiments" / "records").glob("*.json*"))
+LARGEST = ("atlas.json.gz", "atlas_encoders.json.gz")
+"""They wait for `.ci/run`: each takes a second or two."""
 
 
 def test_a_record_comes_back_as_it_was_written():
@@ -41,7 +43,11 @@ def test_what_this_version_does_not_know_is_kept():
     assert record == made.typed(content)
 
 
-@pytest.mark.parametrize("path", sorted(COMMITTED.glob("*.json*")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.ci if path.name in LARGEST else ()) for path in COMMITTED],
+    ids=[path.stem for path in COMMITTED],
+)
 def test_a_committed_file_read_and_written_again_is_the_same_bytes(path, tmp_path):
     found = records.read_bundle(path)
     assert found.stored.problems == () and found.stored.records

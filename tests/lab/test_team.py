@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import sys
-import threading
 import time
 
 import pytest
@@ -54,15 +53,21 @@ def test_gpus_are_those_of_the_variable_or_of_the_driver(monkeypatch, tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    """`run(script, workers)`: the exit code of workers that run a Python script instead of posenc, and their lines."""
+    """`run(script, workers)`: the exit code of workers that run a Python script instead of posenc, and their lines.
+    `ready` is called once all workers have said that they are."""
     folder = tmp_path / "planned"
     plan_experiment(experiment(steps=0), folder)
 
-    def go(script, workers=2):
+    def go(script, workers=2, ready=lambda: None):
         said = []
+
+        def say(line):
+            said.append(line)
+            if "ready" in line and sum("ready" in one for one in said) == workers:
+                ready()
+
         where = places(workers, sorted(os.sched_getaffinity(0)), ())
-        code = together([sys.executable, "-c", script, str(folder)], where, folder, said.append)
-        return code, said
+        return together([sys.executable, "-c", script, str(folder)], where, folder, say), said
 
     go.folder = folder
     return go
@@ -88,9 +93,8 @@ def test_workers_are_pinned_before_they_start_and_this_process_is_not(run):
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 75), (signal.SIGUSR1, 75), (signal.SIGINT, 130)])
 def test_a_signal_reaches_every_worker_once_and_decides_the_exit_code(run, sent, code):
-    threading.Timer(1.0, os.kill, (os.getpid(), sent)).start()
     began = time.monotonic()
-    found, said = run(WAITS)
+    found, said = run(WAITS, ready=lambda: os.kill(os.getpid(), sent))
     assert found == code and time.monotonic() - began < 20
     assert sorted(line for line in said if "heard" in line) == [f"[{n}] heard {int(sent)}" for n in (1, 2)]
 
