@@ -178,27 +178,6 @@ def test_a_record_of_a_newer_version_is_left_out_and_nothing_is_planned_beside_i
     assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
 
 
-PLANNED = {
-    "sizes of text": {"sizes": ["8"]},
-    "sizes below 0": {"sizes": [-1]},
-    "no rows": {"rows": 0},
-    "steps below 0": {"steps": -1},
-    "steps": {"steps": 2**31},
-    "a rate": {"knobs": {"seed": 0, "lr": HUGE}},
-}
-
-
-@pytest.mark.parametrize("name", PLANNED)
-def test_a_planned_trial_of_impossible_numbers_is_refused_by_its_line(name):
-    folder = both()
-    plan = folder / "plan.jsonl"
-    lines = plan.read_text().splitlines()
-    lines[1] = json.dumps(json.loads(lines[1]) | PLANNED[name])
-    plan.write_text("\n".join(lines) + "\n")
-    with pytest.raises(ValueError, match=r"line 2 .*plan.jsonl'"):
-        store.status(folder)
-
-
 @pytest.mark.parametrize("text", ["", "{", "[1]", "5", "{}", "[" * 9999])
 def test_a_damaged_manifest_of_parameters_names_the_trial(text, runs):
     folder = store.create("a")

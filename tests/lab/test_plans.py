@@ -99,6 +99,22 @@ def test_a_damaged_line_is_named_and_nothing_is_planned_over_it(damage):
     assert path.read_bytes() == before
 
 
+WRONG = [
+    *(("id", [1], "id; str"), ("run", 1, "run; object"), ("task", {}, "task; str"), ("label", None, "label; str")),
+    *(("group", 3, "group; str"), ("knobs", "x", "knobs; object"), ("knobs", {"seed": 0, "lr": 10**400}, "lr; int <=")),
+    *(("sizes", 8, "sizes; array"), ("sizes", ["8"], "int"), ("sizes", [-1], "int >="), ("rows", 0, "rows; int >= 1")),
+    *(("steps", True, "steps; int"), ("steps", -1, "steps; int >= 0"), ("steps", 2**31, "steps; int <=")),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "said"), WRONG)
+def test_what_no_plan_can_hold_is_refused_by_its_line_with_what_is_needed(key, value, said):
+    folder = planned(("rope", (0,)))
+    made.replanned(folder, lambda line: line | {key: value})
+    with pytest.raises(ValueError, match=f"line [12] .* as .*{said}.* is needed"):
+        store.read_plan(folder)
+
+
 def test_what_a_later_version_adds_to_a_line_is_kept():
     folder = planned(("rope", (0,)))
     path = folder / "plan.jsonl"

@@ -139,25 +139,6 @@ def test_a_folder_without_a_plan_is_no_run_folder():
         store.read_plan(store.create("b"))
 
 
-SHAPES = {
-    "id": ([1], "str"),
-    "run": (1, "object"),
-    "knobs": ("x", "object"),
-    "steps": (True, "int"),
-    "task": ({}, "str"),
-}
-SHAPES |= {"label": (None, "str"), "sizes": (8, "array"), "group": (3, "str")}
-
-
-@pytest.mark.parametrize("key", SHAPES)
-def test_a_plan_of_another_shape_names_its_line_and_the_type(key):
-    folder, (value, said) = store.create("a"), SHAPES[key]
-    made.write_plan(folder, made.plan(made.rope((0,)), "g0"))
-    made.replanned(folder, lambda line: line | {key: value})
-    with pytest.raises(ValueError, match=f"line [12] .*as {key}; {said} is needed"):
-        store.read_plan(folder)
-
-
 @pytest.mark.parametrize("rest", [7, [7], [{"id": "x"}], "outcome"])
 def test_a_bundle_whose_unfinished_trials_are_none_is_refused(rest, tmp_path):
     folder = made.filled("a", [made.rope()])
