@@ -148,12 +148,6 @@ def test_a_size_that_was_not_measured_is_not_run():
     assert one(Published("copy", "rope", 0.5, "x", over=(24,)), results(rope=(0.5,) * 3)).verdict == AGREES
 
 
-def test_sizes_trained_on_and_beyond_are_kept_apart():
-    found = results(rope=(0.5,) * 6)
-    assert one(Published("copy", "rope", 1.0, "x", over="trained"), found).verdict == AGREES
-    assert one(Published("copy", "rope", 1.0, "x", over="beyond"), found).verdict == DIFFERS
-
-
 def test_whole_answers_are_another_measure_than_tokens():
     """100 rows, of which `exact` are wholly right: here as many as tokens; halved by hand, they differ."""
     trials = [made.trial("rope", "copy", seed, FLAT | {24: 0.8, 32: 0.8}) for seed in range(3)]
