@@ -9,6 +9,7 @@ import pytest
 
 from posenc.lab import tasks
 from posenc.lab.compiling import count_compilations
+from posenc.lab.run import trainer
 from posenc.lab.run.plan import group_by_program
 from posenc.lab.run.sweep import programs, sweep
 from posenc.lab.spec.experiment import Experiment, grid

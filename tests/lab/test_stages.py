@@ -10,7 +10,7 @@ import pytest
 
 from posenc.lab.cli import main
 from posenc.lab.explain.patterns import restored
-from posenc.lab.models.carry import carried, fresh_parameters
+from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.models.interface import inputs
 from posenc.lab.results.results import load
 from posenc.lab.run import plan, trainer
@@ -21,7 +21,8 @@ from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.tasks import examples
 from posenc.lab.train import batches, evaluation, needs, training
-from posenc.lab.train.training import init, resolve, stages
+from posenc.lab.train.training import gone_on, init, resolve, stages
+from posenc.lab.train.vectors import Packing
 from tests.lab.test_sweep import PLAN, Watch
 
 RUN = Run(task="even_pairs", scheme="rope", then="0.5 nope", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
@@ -42,16 +43,17 @@ def started(cell, seed=0):
     return jax.tree.map(lambda a: draw(0, 0.3, a.shape).astype(a.dtype) if a.ndim else np.int32(7 - seed), state)
 
 
-def gone_on(first, second, depth):
+def going_on(first, second, depth):
     """A state under one scheme, a fresh one under another, and the first gone on as the second."""
     before, fresh = started(resolved(first, depth)), started(resolved(second, depth), seed=1)
-    return before, fresh, carried(before, fresh)
+    return before, fresh, gone_on(before, fresh)
 
 
 def models(state):
     """The parameters of a state and their two moments."""
     adam = next(s for s in jax.tree.leaves(state, is_leaf=lambda s: hasattr(s, "mu")) if hasattr(s, "mu"))
-    return state.model, adam.mu, adam.nu
+    packing = Packing.of(state.model)
+    return state.model, packing.unpack(adam.mu), packing.unpack(adam.nu)
 
 
 def leaves(tree):
@@ -82,7 +84,7 @@ PLAIN = ("query", "key_value", "out")
     ],
 )
 def test_every_layer_keeps_its_weights_whatever_the_period(first, second):
-    before, fresh, after = gone_on(first, second, 4)
+    before, fresh, after = going_on(first, second, 4)
     assert jax.tree.structure(after) == jax.tree.structure(fresh)
     assert [a.shape for a in jax.tree.leaves(after)] == [a.shape for a in jax.tree.leaves(fresh)]
     assert after.diverged == before.diverged == 7
@@ -99,7 +101,7 @@ def test_every_layer_keeps_its_weights_whatever_the_period(first, second):
     "first, second", [("[kerple, kerple]", "kerple"), ("[t5, t5 + kerple]", "[t5, kerple + t5, t5, kerple + t5]")]
 )
 def test_one_model_in_two_spellings_goes_on_with_the_same_logits(first, second):
-    before, fresh, after = gone_on(first, second, 4)
+    before, fresh, after = going_on(first, second, 4)
     assert fresh_parameters(before.model, fresh.model) == ()
     cell = resolved(first, 4)
     batch = cell.task.sample(jax.random.key(0), 8, batch=4, n_max=8)
@@ -131,7 +133,7 @@ def table(model, text, *at):
     ],
 )
 def test_parameters_that_layers_share_go_on_with_their_part(first, second, old, new):
-    before, fresh, after = gone_on(first, second, 2)
+    before, fresh, after = going_on(first, second, 2)
     for a, b, c in zip(models(before), models(after), models(fresh), strict=True):
         assert same(table(a, *old), table(b, *new)) and not same(table(b, *new), table(c, *new))
 
@@ -156,7 +158,7 @@ def position(model, n, *at):
     ],
 )
 def test_a_layers_own_parameters_go_on_with_their_part(first, second, old, new, kept):
-    before, fresh, after = gone_on(first, second, 4)
+    before, fresh, after = going_on(first, second, 4)
     for a, b, c in zip(models(before), models(after), models(fresh), strict=True):
         for n in range(4):
             found = position(b, n, *new)

@@ -204,6 +204,7 @@ def program_facts(line: PlannedTrial, stride: int, process: Mapping[str, Any]) -
         "posenc": process["posenc"],
         **{name: version(name) for name in LIBRARIES},
         "platform": process["platform"],
+        "rounding": process["rounding"],
         "run": run,
         "steps": line.steps,
         "segment": stride,

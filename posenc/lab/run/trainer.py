@@ -34,7 +34,7 @@ from posenc.lab.train.exact import SizeLosses, size_losses, with_gain
 from posenc.lab.train.lanes import Arrangement, placed, stack
 from posenc.lab.train.shapes import StepShape, true_model
 from posenc.lab.train.task_record import places_of, task_record
-from posenc.lab.train.training import Program, ResolvedRun, as_arrays, forget_programs, program, pure, stages
+from posenc.lab.train.training import ROUNDING, Program, ResolvedRun, as_arrays, forget_programs, program, pure, stages
 
 T = TypeVar("T")
 POINTS = 50
@@ -125,7 +125,7 @@ class Trainer:
         self.save_every = save_every
         """Seconds between two checkpoints."""
         self._floors: dict[tuple, dict[str, Table]] = {}
-        self._process = device.describe() | {"lanes": str(lanes), "host": socket.gethostname()}
+        self._process = device.describe() | {"rounding": ROUNDING, "lanes": str(lanes), "host": socket.gethostname()}
         self._beginnings = Beginnings()
         self._full = False  # what the user knows already
         self._steps: set[StepShape] = set()  # of the group before

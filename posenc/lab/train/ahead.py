@@ -66,7 +66,7 @@ class Ahead(NamedTuple):
             scored = jax.eval_shape(functools.partial(evaluation.scored_examples, run, run.step.coordinates), batch)
             if str(scored) not in lowered:
                 lowered.add(str(scored))
-                settings = evaluation.counting(run, *scored.targets.shape)
+                settings = evaluation.counting(run, *batch.tokens.shape)
                 rest = model, self.knobs.seed, evaluation.SizeQuestion.of(run, n, False), scored
                 evaluation.sums.lower(settings, self.arrangement, *rest).compile()
 

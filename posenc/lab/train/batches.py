@@ -51,17 +51,24 @@ class Batching(NamedTuple):
         """That of a run with nothing left open."""
         return cls(task, StepSizes.of(run, task))
 
-    def shapes(self) -> tuple[Examples, ...]:
-        """The shapes of a batch of each bucket, as padding leaves them."""
+    def shapes(self, drawn: bool = False) -> tuple[Examples, ...]:
+        """The shapes of a batch of each bucket, as padding leaves them.
+
+        Where positions are `drawn`, for as many tokens as a batch has, a longest batch of a multiple of 4 up to 32 is
+        left as it is, as it was before these were padded: other tokens would draw other positions.
+        """
 
         def sample(edge: int) -> Examples:
             return Examples.of(self.task.sample(jax.random.key(0), edge, batch=self.sizes.batch, n_max=edge))
 
-        def padded(a: Any) -> Any:
-            return jax.ShapeDtypeStruct((*a.shape[:-1], round_length(a.shape[-1])), a.dtype)
+        def padded(a: Any, longest: Any) -> Any:
+            tokens, most = round_length(a.shape[-1]), longest.shape[-1]
+            if drawn and most % 4 == 0 and most <= 32:
+                tokens = min(tokens, most)
+            return jax.ShapeDtypeStruct((*a.shape[:-1], tokens), a.dtype)
 
         samples = [jax.eval_shape(functools.partial(sample, edge)) for edge in self.sizes.edges]
-        return tuple(jax.tree.map(padded, shape) for shape in samples)
+        return tuple(jax.tree.map(padded, shape, samples[-1]) for shape in samples)
 
     def size_in_bytes(self) -> int:
         """Bytes of the largest batch."""

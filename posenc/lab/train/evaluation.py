@@ -80,9 +80,12 @@ def rounds(task: Task, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def counting(resolved: Any, rows: int, length: int) -> Counting:
-    """How the models of a resolved run are evaluated on so many examples of so many tokens."""
+    """How the models of a resolved run are evaluated on so many examples of so many tokens, which are padded unless
+    something is drawn."""
     positions = any(layer.coordinates for layer in layers(resolved.scheme))
     as_trained = resolved.run.evaluation == "as_trained"
+    if not draws(resolved):
+        length = _padding(resolved)(length)
     held = length * max(resolved.run.kind.pairs(resolved.run) * length, resolved.task.classes)
     most = max(1, (DRAWN if positions or as_trained else SCORES) // held)
     if positions:
@@ -211,16 +214,17 @@ def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, .
     rooms = rounds(task, sizes)
     alone = [n for n in sizes if task.tokens(n) > SHORT and not draws(resolved)]
     lengths = {*alone, *(next(most for most in rooms if most >= n) for n in {*sizes} - {*alone})}
-    for tokens in map(_padding(resolved), map(task.tokens, lengths)):
-        keys.add(("sums", step.scheme, step.shape, tokens, counting(resolved, rows, tokens)))
+    for tokens in map(task.tokens, lengths):
+        keys.add(("sums", step.scheme, step.shape, _padding(resolved)(tokens), counting(resolved, rows, tokens)))
     return keys
 
 
 def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
     """What is counted in each of these examples of size n, which are not those that choose a learning rate."""
     batch = own_tokens(resolved, n, batch)
-    scored, question = scored_examples(resolved, resolved.step.coordinates, batch), SizeQuestion.of(resolved, n, False)
-    return jax.device_get(_counts(counting(resolved, *scored.targets.shape), model, seed, question, scored))
+    settings, question = counting(resolved, *batch.tokens.shape), SizeQuestion.of(resolved, n, False)
+    scored = scored_examples(resolved, resolved.step.coordinates, batch)
+    return jax.device_get(_counts(settings, model, seed, question, scored))
 
 
 def evaluate(
@@ -236,8 +240,8 @@ def evaluate(
     totals, names = [], resolved.step.coordinates
     for n, choosing in zip(sizes, choosing_rates, strict=True):
         batch = own_tokens(resolved, n, examples_at(resolved.task, rows, sizes, n, choosing))
-        scored, question = scored_examples(resolved, names, batch), SizeQuestion.of(resolved, n, choosing)
-        totals.append(sums(counting(resolved, *scored.targets.shape), over, models, seeds, question, scored))
+        settings, question = counting(resolved, *batch.tokens.shape), SizeQuestion.of(resolved, n, choosing)
+        totals.append(sums(settings, over, models, seeds, question, scored_examples(resolved, names, batch)))
     join_halves = lambda halves: halves[:, 0].astype(np.int64) * HALF + halves[:, 1]  # noqa: E731
     return jax.tree.map(lambda *sizes: np.stack(list(map(join_halves, sizes)), 1), *jax.device_get(totals)).named()
 

@@ -42,9 +42,11 @@ from posenc.lab.train.shapes import StepShape, known_classes, step_shape
 from posenc.lab.train.vectors import Packing, Vectors
 from posenc.naming import bind, parse
 
-REVISION = 2
-"""Raised when training or evaluation changes its numbers: part of every trial's identity. 2: a step sums in another
-order, since one vector holds all parameters and one product makes queries, keys and values."""
+REVISION = 1
+"""Raised when training or evaluation computes something else: part of every trial's identity."""
+ROUNDING = 2
+"""Raised when it computes the same in another order, so that last digits differ: provenance, as the version of jax is.
+2: one vector holds all parameters, one product makes queries, keys and values, and batches have more padding."""
 BATCHES = 2**26
 """Bytes of the batches that are made at once."""
 NEVER = -1e30
@@ -196,13 +198,14 @@ def begin(scheme: Any, shape: Shape, knobs: Knobs, before: State | None, symbols
     """The initial state of a model of this shape, for a task of so many symbols and classes."""
     draw = WeightDraw(jax.random.fold_in(jax.random.key(knobs.seed), 0), symbols, classes)
     model = build(scheme, shape, draw)
-    packing = Packing.of(model)
-    fresh = State(model, adamw(knobs, 0.0).init(packing.pack(model)), jnp.int32(-1))
-    if before is None:
-        return fresh
-    in_full = lambda state, packing: state._replace(optimiser=packing.unpack_all(state.optimiser))  # noqa: E731
-    state = carried(in_full(before, Packing.of(before.model)), in_full(fresh, packing))
-    return state._replace(optimiser=packing.pack_all(state.optimiser))
+    fresh = State(model, adamw(knobs, 0.0).init(Packing.of(model).pack(model)), jnp.int32(-1))
+    return fresh if before is None else gone_on(before, fresh)
+
+
+def gone_on(before: State, fresh: State) -> State:
+    """The state before, moments too, in the form of a fresh one under another scheme."""
+    state = carried(*(s._replace(optimiser=Packing.of(s.model).unpack_all(s.optimiser)) for s in (before, fresh)))
+    return state._replace(optimiser=Packing.of(fresh.model).pack_all(state.optimiser))
 
 
 def segment(
