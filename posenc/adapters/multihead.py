@@ -136,23 +136,14 @@ def _multihead(
     product: Callable[[Array, Array], Array],
 ) -> Any:
     weights = Weights(*(w.astype(x.dtype) for w in weights))
-    q, k, v = _projected(weights, x, head, product)
+    made = product(x, weights.query), *jnp.split(product(x, weights.key_value), 2, -1)
+    q, k, v = (rearrange(a, "... l (h d) -> ... l h d", d=head) for a in made)
     check_types(q, k, v, cache)  # a product may give another type than that of x
     form, t = form._replace(params=params, sinks=sinks), t._replace(q=q, k=k, v=v, x=x)
     if cache is None:
         return product(merge_heads(compute(form, t, 0, None)), weights.out)
     mixed, cache = compute(form, t, 0, cache)
     return product(merge_heads(mixed), weights.out), cache
-
-
-def _projected(
-    weights: Weights, x: Float[Array, "*batch L width"], head: int, product: Callable[[Array, Array], Array]
-) -> list[Float[Array, "*batch L heads d"]]:
-    """Queries, keys and values, by one product: a step of training a small model takes less time than with two."""
-    (_, inner), (_, both) = weights.query.shape, weights.key_value.shape
-    made = product(x, jnp.concatenate([weights.query, weights.key_value], 1))
-    parts = jnp.split(made, [inner, inner + both // 2], -1)
-    return [rearrange(part, "... l (h d) -> ... l h d", d=head) for part in parts]
 
 
 def merge_heads(mixed: Float[Array, "*batch L H d"]) -> Float[Array, "*batch L H*d"]:

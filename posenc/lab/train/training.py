@@ -46,7 +46,7 @@ REVISION = 1
 """Raised when training or evaluation computes something else: part of every trial's identity."""
 ROUNDING = 2
 """Raised when it computes the same in another order, so that last digits differ: provenance, as the version of jax is.
-2: one vector holds all parameters, one product makes queries, keys and values, and batches have more padding."""
+2: two vectors hold all parameters, gradients of norm and loss are written out, and batches have more padding."""
 BATCHES = 2**26
 """Bytes of the batches that are made at once."""
 NEVER = -1e30
