@@ -131,6 +131,7 @@ class Axes(Coordinates, name="axes"):
     third: str | None = None
     shift: int = 0
     each: Literal["batch", "example"] = "batch"
+    fourth: str | None = later(None)
 
     axes = cast(Any, property(lambda self: len(self._names)))
 
@@ -152,7 +153,7 @@ class Axes(Coordinates, name="axes"):
 
     @property
     def _names(self):
-        return [name for name in (self.first, self.second, self.third) if name is not None]
+        return [name for name in (self.first, self.second, self.third, self.fourth) if name is not None]
 
 
 class Segments(Coordinates, name="segments"):

@@ -4,6 +4,7 @@
         base: float = 10000.0
         layout: Layout = "half"
         fraction: float = 1.0
+        at: End = "start"
 
         def angular_frequencies(self, width):
             return frequencies(width, self.base) / 2
@@ -12,8 +13,9 @@
         query = rotary.query
         key = rotary.key
 
-`width` is the number of rotated features, `fraction` of the head. A setting `original` or `trained` that is left open
-is filled with the training length. Learned frequencies are the parameter "frequency".
+`width` is the number of rotated features, `fraction` of the head, the last ones of the head with `at="end"`. A setting
+`original` or `trained` that is left open is filled with the training length. Learned frequencies are the parameter
+"frequency".
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def bind(self: Any, dims: Any) -> Any:
 
 def query(self: Any, p: dict, q: Float[Array, "L d"], info: Num[Array, " L"]) -> tuple[Array, Array]:
     """The hook `query`: features rotated by position times frequency, and the position as info."""
-    return rotate(q, angles_of(self, p, q, info), self.layout), info
+    return rotate(q, angles_of(self, p, q, info), self.layout, getattr(self, "at", "start")), info
 
 
 def key(self: Any, p: dict, k: Float[Array, "L d"], info: Num[Array, " L"]) -> tuple[Array, Array]:

@@ -10,6 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Num, UInt
 
 Layout = Literal["half", "interleaved"]
+End = Literal["start", "end"]
+"""Where in a head the turned features stand, if it has others."""
 Frequencies = np.ndarray | Array
 
 
@@ -45,21 +47,27 @@ def angles(position: Num[Array, " L"], frequency: Frequencies, dtype: jnp.dtype)
     return _reduced(integer.astype(jnp.int32), frequency).astype(dtype) + rest
 
 
-def rotate(x: Float[Array, "L d"], angle: Float[Array, "L n"], layout: Layout) -> Float[Array, "L d"]:
-    """The first 2n features of x, rotated pair by pair; the others unchanged. Computed in the type of the angles."""
-    return turn(x, jnp.cos(angle), jnp.sin(angle), layout)
+def rotate(
+    x: Float[Array, "L d"], angle: Float[Array, "L n"], layout: Layout, at: End = "start"
+) -> Float[Array, "L d"]:
+    """The first or last 2n features of x, rotated pair by pair; the others unchanged. Computed in the type of the
+    angles."""
+    return turn(x, jnp.cos(angle), jnp.sin(angle), layout, at)
 
 
 def turn(
-    x: Float[Array, "L d"], cos: Float[Array, "L n"], sin: Float[Array, "L n"], layout: Layout
+    x: Float[Array, "L d"], cos: Float[Array, "L n"], sin: Float[Array, "L n"], layout: Layout, at: End = "start"
 ) -> Float[Array, "L d"]:
     """As `rotate`, from cosines and sines. "half" pairs feature i with i + n, "interleaved" 2i with 2i + 1."""
     n = cos.shape[-1]
-    rotated, rest = x[:, : 2 * n].astype(cos.dtype), x[:, 2 * n :]
+    border = 2 * n if at == "start" else x.shape[-1] - 2 * n
+    rotated, rest = (x[:, :border], x[:, border:]) if at == "start" else (x[:, border:], x[:, :border])
+    rotated = rotated.astype(cos.dtype)
     a, b = (rotated[:, :n], rotated[:, n:]) if layout == "half" else (rotated[:, ::2], rotated[:, 1::2])
     pair = a * cos - b * sin, b * cos + a * sin
     rotated = jnp.concatenate(pair, -1) if layout == "half" else jnp.stack(pair, -1).reshape(rotated.shape)
-    return jnp.concatenate([rotated.astype(x.dtype), rest], -1)
+    rotated = rotated.astype(x.dtype)
+    return jnp.concatenate([rotated, rest] if at == "start" else [rest, rotated], -1)
 
 
 def check_base(name: str, base: float) -> None:

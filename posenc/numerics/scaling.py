@@ -55,6 +55,30 @@ def llama3(frequency: np.ndarray, factor: float, low: float, high: float, origin
     return frequency / factor * (1 - keep) + frequency * keep
 
 
+def tapered(name: str, frequency: np.ndarray, share: float) -> np.ndarray:
+    """The lowest frequencies, this share of all, times (1 + cos θ) / 2, with θ evenly spaced from 0 to π."""
+    if not share:
+        return frequency
+    count = round(share * frequency.size)
+    if not count:
+        raise ValueError(
+            f"{name!r} with taper={share} tapers none of {frequency.size} frequencies; take at least"
+            f" taper={1 / frequency.size:.6g}, or leave it out."
+        )
+    factors = (1 + np.cos(np.linspace(0, np.pi, count))) / 2
+    return np.concatenate([frequency[: frequency.size - count], frequency[frequency.size - count :] * factors])
+
+
+def explicit(name: str, given: tuple[float, ...], width: int) -> np.ndarray:
+    """Frequencies that were given one by one, for the pairs of `width` features."""
+    if len(given) != width // 2:
+        raise ValueError(
+            f"{name!r} was given {len(given)} frequencies, and turns {width} features; give {width // 2}, one for each"
+            " pair, or another fraction."
+        )
+    return np.asarray(given)
+
+
 def spread(
     fast: float, slow: float, base: float, pairs: int, original: int, truncate: bool = True
 ) -> tuple[float, float]:

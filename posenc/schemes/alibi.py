@@ -30,9 +30,10 @@ class ALiBi(Scheme, name="alibi"):
     two in answers to readers. Under a causal mask heads of the second half of "split" see only their own token.
 
     `slopes="log"` learns slopes through their logarithm, so that they start at m_h and stay positive. "logistic" learns
-    them through a logistic function from random starts σ(N(-2, 1)), as the authors suggest for two sides. `factor` is
-    96 in BiPE. `fraction` is the share of heads with a penalty, rounded up: the first ones, with the slopes of a model
-    with that many heads (x-transformers).
+    them through a logistic function from random starts σ(N(-2, 1)), as the authors suggest for two sides. A tuple holds
+    m_h itself, one number for each head, 0 for a head without a penalty; `factor` multiplies it too. `factor` is 96 in
+    BiPE. `fraction` is the share of heads with a penalty, rounded up: the first ones, with the slopes of a model with
+    that many heads (x-transformers).
 
     ```bibtex
     @inproceedings{press2022train,
@@ -46,7 +47,7 @@ class ALiBi(Scheme, name="alibi"):
     """
 
     form: Literal["symmetric", "half", "sided", "split"] = "symmetric"
-    slopes: Literal["fixed", "log", "logistic"] = later("fixed")
+    slopes: Literal["fixed", "log", "logistic"] | tuple[float, ...] = later("fixed")
     factor: float = later(1.0)
     fraction: float = later(1.0)
 
@@ -68,12 +69,26 @@ class ALiBi(Scheme, name="alibi"):
             raise ValueError(f"The factor of 'alibi' is {self.factor}; it must be above 0.")
         if not 0 < self.fraction <= 1:
             raise ValueError(f"The fraction of heads of 'alibi' is {self.fraction}; it must be above 0 and at most 1.")
+        if isinstance(self.slopes, tuple):
+            if not self.slopes or min(self.slopes) < 0:
+                raise ValueError(
+                    f"'alibi' has slopes={self.slopes}; they are numbers of at least 0, one for each head."
+                )
+            if self.fraction != 1:
+                raise ValueError(
+                    f"'alibi' was given a slope for each head, and fraction={self.fraction} would say again which heads"
+                    " have none; leave fraction out, and give those heads a slope of 0."
+                )
+
+    def bind(self, dims):
+        self._check_heads(dims.heads)
+        return self
 
     def init_head(self, key, dims):
-        if self.form != "sided" and self.slopes == "fixed":
+        if self.form != "sided" and self._rule == "fixed":
             return {}
         names = ("past", "future") if self.form == "sided" else ("slope",)
-        start = {"fixed": jnp.ones, "log": jnp.zeros}.get(self.slopes) or (lambda n: jax.random.normal(key, n) - 2)
+        start = {"fixed": jnp.ones, "log": jnp.zeros}.get(self._rule) or (lambda n: jax.random.normal(key, n) - 2)
         return dict(zip(names, start((len(names),)), strict=True))
 
     def score(self, p, s, tile):
@@ -93,14 +108,26 @@ class ALiBi(Scheme, name="alibi"):
         """The slopes towards the past and the future."""
         n = self._penalized(heads)
         m = slope(head, n)
-        if self.form == "split":
+        if isinstance(self.slopes, tuple):
+            self._check_heads(heads)
+            m = jnp.asarray(self.slopes, dtype)[head]
+        elif self.form == "split":
             first = (n + 1) // 2
             m = jnp.where(head < first, slope(head, first), slope(head - first, max(n - first, 1)))
-        learned = {"fixed": lambda a: m * a, "log": lambda a: m * jnp.exp(a), "logistic": jax.nn.sigmoid}[self.slopes]
+        learned = {"fixed": lambda a: m * a, "log": lambda a: m * jnp.exp(a), "logistic": jax.nn.sigmoid}[self._rule]
         names = ("past", "future") if self.form == "sided" else ("slope", "slope")
         slopes = (learned(p[name].astype(dtype)) if name in p else m.astype(dtype) for name in names)
         past, future = (jnp.where(head < n, self.factor * a, 0).astype(dtype) for a in slopes)
         return past, future
+
+    @property
+    def _rule(self) -> str:
+        """How slopes are learned; those that were given one by one are not, but for sides that multiply them."""
+        return self.slopes if isinstance(self.slopes, str) else "fixed"
+
+    def _check_heads(self, heads: int) -> None:
+        if isinstance(self.slopes, tuple) and len(self.slopes) != heads:
+            raise ValueError(f"'alibi' was given {len(self.slopes)} slopes for {heads} heads; give one for each head.")
 
     def _penalized(self, heads: int) -> int:
         return max(1, math.ceil(self.fraction * heads - 1e-6))

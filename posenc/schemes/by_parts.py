@@ -7,9 +7,9 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc.core.scheme import Scheme, bound_setting
+from posenc.core.scheme import Scheme, bound_setting, later
 from posenc.numerics import rotary, scaling
-from posenc.numerics.rotation import Layout, check_base, check_share, frequencies, turn
+from posenc.numerics.rotation import End, Layout, check_base, check_share, frequencies, turn
 
 
 class ByParts(Scheme, name="by_parts"):
@@ -44,6 +44,7 @@ class ByParts(Scheme, name="by_parts"):
     base: float = 10000.0
     layout: Layout = "half"
     fraction: float = 1.0
+    at: End = later("start")
 
     family = "rotary"
     extrapolates = "some (Peng et al., 2024)"
@@ -82,7 +83,7 @@ class YaRN(Scheme, name="yarn"):
     γ falls linearly in the index of the pair from 1 to 0, from the pair that turns `beta_fast` times within the
     original length L0 to the one that turns `beta_slow` times; with `truncate` these indices are rounded outwards. (In
     the paper the ramp is linear in turns; in its code and all others, in indices.) L0 is `original`, filled with the
-    training length. `extrapolation_factor` multiplies γ, as in the authors' code.
+    training length. `extrapolation_factor` multiplies γ, as in the authors' code. `taper` is that of `rope`, of ω'.
 
     `attention_factor` is m: "log" as above, or a number in its place. m multiplies queries and keys, so the scores of
     rotated features are m² times as large. With `mscale` and `mscale_all_dim`, m is the ratio of 0.1 mscale log factor
@@ -112,13 +113,22 @@ class YaRN(Scheme, name="yarn"):
     base: float = 10000.0
     layout: Layout = "half"
     fraction: float = 1.0
+    at: End = later("start")
+    taper: float = later(0.0)
 
     family = "rotary"
     extrapolates = "strongly: 128k tokens after little fine-tuning (Peng et al., 2024)"
     samples = (
         {"factor": 16.0, "original": 64, "base": 50.0, "layout": "interleaved"},
-        {"attention_factor": 0.9, "beta_fast": 4.0, "beta_slow": 0.5, "truncate": False, "fraction": 0.5},
-        {"mscale": 0.707, "mscale_all_dim": 0.5, "extrapolation_factor": 0.75, "original": 40, "base": 50.0},
+        {"attention_factor": 0.9, "beta_fast": 4.0, "beta_slow": 0.5, "truncate": False, "fraction": 0.5, "at": "end"},
+        {
+            "mscale": 0.707,
+            "mscale_all_dim": 0.5,
+            "extrapolation_factor": 0.75,
+            "original": 40,
+            "base": 50.0,
+            "taper": 1.0,
+        },
     )
 
     def validate(self):
@@ -127,7 +137,8 @@ class YaRN(Scheme, name="yarn"):
         scaling.check_longer("yarn", self.factor)
         scaling.check_original("yarn", self.original)
         scaling.check_turns("yarn", ("beta_fast", "beta_slow"), self.beta_fast, self.beta_slow)
-        scaling.check_part("yarn", "extrapolation_factor", self.extrapolation_factor)
+        for name in ("extrapolation_factor", "taper"):
+            scaling.check_part("yarn", name, getattr(self, name))
         if self.mscale < 0 or self.mscale_all_dim < 0:
             raise ValueError(
                 f"'yarn' has mscale={self.mscale} and mscale_all_dim={self.mscale_all_dim}; both must be at least 0."
@@ -148,13 +159,14 @@ class YaRN(Scheme, name="yarn"):
         span = scaling.spread(
             self.beta_fast, self.beta_slow, self.base, width // 2, bound_setting(self.original), truncate=self.truncate
         )
-        return scaling.yarn(frequencies(width, self.base), self.factor, span, self.extrapolation_factor)
+        scaled = scaling.yarn(frequencies(width, self.base), self.factor, span, self.extrapolation_factor)
+        return scaling.tapered("yarn", scaled, self.taper)
 
     bind = rotary.bind
 
     def query(self, p, q, info):
         angle, m = rotary.angles_of(self, p, q, info), self._magnitude()
-        return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout), info
+        return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout, self.at), info
 
     def key(self, p, k, info):
         return self.query(p, k, info)
@@ -172,7 +184,7 @@ class Llama3(Scheme, name="llama3"):
 
     L0 ω / 2π is how often a pair turns within the original length. L0 is `original`: 8192 in the release, the training
     length here unless it is set. The defaults of `low_freq_factor`, `high_freq_factor` and `factor`, 1, 4 and 8, are
-    the release's. With 1 and 32 it is NTK-by-parts as the YaRN paper writes it.
+    the release's. With 1 and 32 it is NTK-by-parts as the YaRN paper writes it. `taper` is that of `rope`, of ω'.
 
     ```bibtex
     @misc{grattafiori2024llama,
@@ -191,12 +203,14 @@ class Llama3(Scheme, name="llama3"):
     base: float = 500000.0
     layout: Layout = "half"
     fraction: float = 1.0
+    at: End = later("start")
+    taper: float = later(0.0)
 
     family = "rotary"
     extrapolates = "some, after fine-tuning (Llama 3, 2024)"
     samples = (
         {"original": 64, "base": 50.0, "layout": "interleaved"},
-        {"factor": 2.0, "low_freq_factor": 0.5, "high_freq_factor": 2.0, "fraction": 0.5},
+        {"factor": 2.0, "low_freq_factor": 0.5, "high_freq_factor": 2.0, "taper": 1.0},
     )
 
     def validate(self):
@@ -206,10 +220,12 @@ class Llama3(Scheme, name="llama3"):
         scaling.check_original("llama3", self.original)
         names = "high_freq_factor", "low_freq_factor"
         scaling.check_turns("llama3", names, self.high_freq_factor, self.low_freq_factor)
+        scaling.check_part("llama3", "taper", self.taper)
 
     def angular_frequencies(self, width):
-        low, high = self.low_freq_factor, self.high_freq_factor
-        return scaling.llama3(frequencies(width, self.base), self.factor, low, high, bound_setting(self.original))
+        low, high, plain = self.low_freq_factor, self.high_freq_factor, frequencies(width, self.base)
+        scaled = scaling.llama3(plain, self.factor, low, high, bound_setting(self.original))
+        return scaling.tapered("llama3", scaled, self.taper)
 
     bind = rotary.bind
     query = rotary.query

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc.core.scheme import Scheme
+from posenc.core.scheme import Scheme, later
 from posenc.numerics import rotary
-from posenc.numerics.rotation import Layout, check_base, check_share, frequencies
+from posenc.numerics.rotation import End, Layout, check_base, check_share, frequencies
 
 
 class HoPE(Scheme, name="hope"):
@@ -36,10 +36,11 @@ class HoPE(Scheme, name="hope"):
     base: float = 10000.0
     layout: Layout = "half"
     fraction: float = 1.0
+    at: End = later("start")
 
     family = "rotary"
     extrapolates = "some (Chen et al., 2024)"
-    samples = ({"trained": 64, "layout": "interleaved"}, {"trained": 20, "fraction": 0.5, "base": 50.0})
+    samples = ({"trained": 64, "layout": "interleaved"}, {"trained": 20, "fraction": 0.5, "base": 50.0, "at": "end"})
 
     def validate(self):
         check_base("hope", self.base)

@@ -7,9 +7,19 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc.core.scheme import Scheme, bias_dtype, bound_setting
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting, later
 from posenc.numerics import rotary, scaling
-from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turn, turned_width
+from posenc.numerics.rotation import (
+    End,
+    Layout,
+    angles,
+    check_base,
+    check_share,
+    frequencies,
+    rotate,
+    turn,
+    turned_width,
+)
 
 
 class PI(Scheme, name="pi"):
@@ -34,10 +44,11 @@ class PI(Scheme, name="pi"):
     base: float = 10000.0
     layout: Layout = "half"
     fraction: float = 1.0
+    at: End = later("start")
 
     family = "rotary"
     extrapolates = "some, after fine-tuning (Chen et al., 2023)"
-    samples = ({"factor": 2.5, "layout": "interleaved"}, {"fraction": 0.5, "base": 500.0})
+    samples = ({"factor": 2.5, "layout": "interleaved"}, {"fraction": 0.5, "at": "end", "base": 500.0})
 
     def validate(self):
         check_base("pi", self.base)
@@ -75,6 +86,7 @@ class NTK(Scheme, name="ntk"):
     base: float = 10000.0
     layout: Layout = "half"
     fraction: float = 1.0
+    at: End = later("start")
 
     family = "rotary"
     extrapolates = "some, without fine-tuning (bloc97, 2023)"
@@ -129,13 +141,14 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
     base: float = 10000.0
     layout: Layout = "half"
     fraction: float = 1.0
+    at: End = later("start")
 
     family = "rotary"
     extrapolates = "some, without fine-tuning (emozilla, 2023)"
     limits = scaling.BY_LENGTH
     samples = (
         {"factor": 2.0, "original": 4, "layout": "interleaved"},
-        {"rule": "linear", "original": 4},
+        {"rule": "linear", "original": 4, "fraction": 0.5, "at": "end"},
         {"rule": "by_parts", "original": 5, "base": 50.0},
         {"rule": "yarn", "original": 5, "base": 50.0},
     )
@@ -171,9 +184,9 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
         far = position.astype(exact)[:, None] * slower
         angle = jnp.where((longer <= 1)[:, None], angles(position, frequency, exact), far)
         if self.rule != "yarn":
-            return rotate(q, angle, self.layout), info
+            return rotate(q, angle, self.layout, self.at), info
         size = (1 + 0.1 * jnp.log(longer))[:, None]
-        return turn(q, size * jnp.cos(angle), size * jnp.sin(angle), self.layout), info
+        return turn(q, size * jnp.cos(angle), size * jnp.sin(angle), self.layout, self.at), info
 
     def key(self, p, k, info):
         return self.query(p, k, info)

@@ -9,9 +9,9 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.core.scheme import Scheme, bias_dtype, bound_setting, by_settings
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting, by_settings, later
 from posenc.numerics import rotary, scaling
-from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, turn, turned_width
+from posenc.numerics.rotation import End, Layout, angles, check_base, check_share, frequencies, turn, turned_width
 
 
 class LongRoPE(Scheme, name="longrope"):
@@ -55,13 +55,14 @@ class LongRoPE(Scheme, name="longrope"):
     base: float = 10000.0
     layout: Layout = "half"
     fraction: float = 1.0
+    at: End = later("start")
 
     family = "rotary"
     extrapolates = "strongly, with searched factors (Ding et al., 2024)"
     limits = by_settings(lambda self: {} if self.switch == "never" else scaling.BY_LENGTH)
     samples = (
         {"original": 8, "layout": "interleaved"},
-        {"switch": "never", "start": 2, "magnitude": 1.2},
+        {"switch": "never", "start": 2, "magnitude": 1.2, "fraction": 0.5, "at": "end"},
         {"switch": "gradual", "original": 5, "magnitude": "yarn"},
     )
 
@@ -126,7 +127,7 @@ class LongRoPE(Scheme, name="longrope"):
         first, m = (position < self.start)[:, None], self._magnitude()
         if self.start:
             angle, m = jnp.where(first, angles(position, plain, exact), angle), jnp.where(first, 1, m).astype(exact)
-        return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout), info
+        return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout, self.at), info
 
     def key(self, p, k, info):
         return self.query(p, k, info)

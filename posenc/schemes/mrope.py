@@ -8,8 +8,8 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.core.scheme import Scheme, bias_dtype, bound_setting
-from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting, later
+from posenc.numerics.rotation import End, Layout, angles, check_base, check_share, frequencies, rotate, turned_width
 
 
 class MRoPE(Scheme, name="mrope"):
@@ -21,10 +21,14 @@ class MRoPE(Scheme, name="mrope"):
     list into three, so that time has the highest frequencies (Qwen2-VL). "interleaved" assigns pairs in turn, t h w t h
     w, until height and width have theirs, and the others to time (Qwen3-VL). Left open, `sections` are in the
     proportion of those models, 16 : 24 : 24 and 24 : 20 : 20, as nearly as the number of pairs allows. `base` is
-    Qwen2-VL's. Text tokens have the same number on all three axes, which gives plain RoPE; so does `positions=None`.
+    Qwen2-VL's. With a `fraction` that share of the head is turned, the first features or by `at` the last, and sections
+    and frequencies are those of a head of that width (Qwen3.5, GLM-4.5V). "interleaved" is said of two things: of the
+    `order` of axes, and of the `layout` of pairs. Text tokens have the same number on all three axes, which gives plain
+    RoPE; so does `positions=None`.
 
     Models of images such as FLUX give each axis a slice of the head with frequencies of its own, from 1 down. Their
-    numbers are widths, not `sections`: `mrope(sections=(8, 28, 28))` computes another function.
+    numbers are widths, not `sections`: write `rope_axes(widths=(16, 56, 56))`, since `mrope(sections=(8, 28, 28))`
+    computes another function.
 
     ```bibtex
     @misc{wang2024qwen2vl,
@@ -46,13 +50,16 @@ class MRoPE(Scheme, name="mrope"):
     order: Literal["chunked", "interleaved"] = "chunked"
     base: float = 1000000.0
     layout: Layout = "half"
+    fraction: float = later(1.0)
+    at: End = later("start")
 
     family = "rotary"
     axes = 3
-    samples = ({"order": "interleaved"}, {"base": 10000.0, "layout": "interleaved"})
+    samples = ({"order": "interleaved"}, {"base": 10000.0, "layout": "interleaved"}, {"fraction": 0.5, "at": "end"})
 
     def validate(self):
         check_base("mrope", self.base)
+        check_share("mrope", "fraction", self.fraction)
         if self.sections is not None and (min(self.sections) < 0 or not sum(self.sections)):
             raise ValueError(f"'mrope' has sections={self.sections}; they must count pairs, such as (16, 24, 24).")
 
@@ -60,11 +67,10 @@ class MRoPE(Scheme, name="mrope"):
         return dataclasses.replace(self, sections=self._shared(dims.head))
 
     def query(self, p, q, info):
-        self._shared(q.shape[-1])
-        frequency, axis = frequencies(q.shape[-1], self.base), self._axis_of_pairs()
+        frequency, axis = frequencies(2 * sum(self._shared(q.shape[-1])), self.base), self._axis_of_pairs()
         each = [angles(info[:, a], frequency[axis == a], bias_dtype(q)) for a in range(3)]
         rank = np.argsort(np.argsort(axis, kind="stable"))  # of each pair among those sorted by axis
-        return rotate(q, jnp.concatenate(each, -1)[:, rank], self.layout), info
+        return rotate(q, jnp.concatenate(each, -1)[:, rank], self.layout, self.at), info
 
     def key(self, p, k, info):
         return self.query(p, k, info)
@@ -81,13 +87,12 @@ class MRoPE(Scheme, name="mrope"):
 
     def _shared(self, head: int) -> tuple[int, int, int]:
         """The number of pairs of each axis; a `ValueError` where they do not fit a head of this width."""
-        check_pairs("mrope", head)
-        pairs = head // 2
+        pairs = turned_width("mrope", self.fraction, head) // 2
         sections = self._proportional(pairs) if self.sections is None else self.sections
         if sum(sections) != pairs:
             raise ValueError(
-                f"'mrope' has sections={sections}, {sum(sections)} pairs, and a head of {head} features has {pairs};"
-                " the sections must add up to that."
+                f"'mrope' has sections={sections}, {sum(sections)} pairs, and a head of {head} features has {pairs}"
+                f"{f' to turn with fraction={self.fraction}' * (self.fraction != 1)}; the sections must add up to that."
             )
         room = ((pairs + 1) // 3, pairs // 3) if self.order == "interleaved" else (pairs, pairs)
         if any(n > most for n, most in zip(sections[1:], room, strict=True)):

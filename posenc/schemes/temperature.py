@@ -8,17 +8,19 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.core.scheme import Dims, Scheme, bias_dtype, bound_setting
+from posenc.core.scheme import Dims, Scheme, bias_dtype, bound_setting, later
 
 
 class LogN(Scheme, name="log_n"):
     """Queries multiplied by log n / log L beyond the training length L (Su, 2021; Chiang & Cholak, 2022, §5.3).
 
         q'_i = q_i · max(1, log(p_i + 1) / log L)
+        q'_i = q_i · log(p_i + a) / log a                with an offset a
 
     The entropy of attention then stays about what it was in training. n is the position plus one, as in Su's code;
     without a causal mask that is not the number of keys, which `ssmax` uses. L is `trained`, filled with the training
-    length.
+    length. An `offset` above 1 gives the second form, which grows from 1 on, without a maximum, and in which a is L too
+    (HyPE: Chen et al., 2026; 362 or 500 in MiniCPM-SALA, on layers without rotation).
 
     ```bibtex
     @inproceedings{chiang2022overcoming,
@@ -28,25 +30,48 @@ class LogN(Scheme, name="log_n"):
       year = {2022},
       eprint = {2202.12172},
     }
+    @misc{chen2026hybrid,
+      title = {Hybrid Linear Attention Done Right: Efficient Distillation and Effective Architectures for Extremely Long
+               Contexts},
+      author = {Chen, Yingfa and Thai, Zhen Leng and Zhou, Zihan and Zhang, Zhu and Shen, Xingyu and Wang, Shuo and
+                Xiao, Chaojun and Han, Xu and Liu, Zhiyuan},
+      year = {2026},
+      eprint = {2601.22156},
+    }
     ```
     """
 
     trained: int | None = None
+    offset: float = later(1.0)
 
     family = "temperature"
     extrapolates = "some, beside others (Chiang & Cholak, 2022)"
     precedence = "temperature"
-    samples = ({"trained": 4},)
+    samples = ({"trained": 4}, {"offset": 3.0})
 
     def validate(self):
         if self.trained is not None:
             _log_of("log_n", self.trained)
+        if self.offset < 1 or self.offset != int(self.offset):
+            raise ValueError(
+                f"The offset of 'log_n' is {self.offset}; it is a whole number of at least 1, such as 362."
+            )
+        if self.offset != 1 and self.trained not in (None, self.offset):
+            raise ValueError(
+                f"'log_n' with offset={self.offset} divides by the logarithm of that, not of trained={self.trained};"
+                " leave trained out."
+            )
 
     def bind(self, dims):
-        return dataclasses.replace(self, trained=dims.trained if self.trained is None else self.trained)
+        trained = dims.trained if self.offset == 1 else int(self.offset)
+        return dataclasses.replace(self, trained=trained if self.trained is None else self.trained)
 
     def query(self, p, q, info):
-        log = jnp.log1p(jnp.maximum(info, 0).astype(bias_dtype(q)))
+        place, exact = jnp.maximum(info, 0), bias_dtype(q)
+        if self.offset != 1:
+            log = jnp.log(place.astype(exact) + self.offset)
+            return _multiply(q, log / math.log(self.offset)), info
+        log = jnp.log1p(place.astype(exact))
         return _multiply(q, jnp.maximum(1, log / _log_of("log_n", bound_setting(self.trained)))), info
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jaxtyping import Array, Num
 
-from posenc.core.scheme import Scheme, bias_dtype
-from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
+from posenc.core.scheme import Scheme, bias_dtype, later
+from posenc.numerics.rotation import End, Layout, angles, check_base, check_share, frequencies, rotate, turned_width
 
 
 class VORoPE(Scheme, name="vo_rope"):
@@ -15,9 +15,10 @@ class VORoPE(Scheme, name="vo_rope"):
         o_i = R(-p_i) Σ_j a_ij R(p_j) v_j = Σ_j a_ij R(p_j - p_i) v_j
 
     Queries and keys are rotated too, as in RoPE, unless `queries_and_keys=False`, which leaves the weights a_ij to
-    other schemes, or to content alone. R is RoPE's, with its `base` and `layout`; the width of values may differ from
-    that of keys. Written from the equations of a blog. DeepSeek-V4 does the same to the last features of one head that
-    is key and value at once; this scheme turns whole values.
+    other schemes, or to content alone. R is RoPE's, with its `base`, `layout`, `fraction` and `at`; the width of values
+    may differ from that of keys, and each turns its own fraction. Written from the equations of a blog. DeepSeek-V4 has
+    one head that is key and value at once and turns its last features, as transformers' `deepseek_v4` shows: with keys
+    passed as values too, that is `vo_rope(fraction=…, at="end", layout="interleaved")`. It is also called RoVE.
 
     ```bibtex
     @misc{su2025second,
@@ -32,15 +33,18 @@ class VORoPE(Scheme, name="vo_rope"):
     queries_and_keys: bool = True
     base: float = 10000.0
     layout: Layout = "half"
+    fraction: float = later(1.0)
+    at: End = later("start")
 
     family = "rotary"
-    samples = ({"queries_and_keys": False}, {"base": 100.0, "layout": "interleaved"})
+    samples = ({"queries_and_keys": False}, {"base": 100.0, "layout": "interleaved"}, {"fraction": 0.5, "at": "end"})
 
     def validate(self):
         check_base("vo_rope", self.base)
+        check_share("vo_rope", "fraction", self.fraction)
 
     def bind(self, dims):
-        check_pairs("vo_rope", dims.head)
+        turned_width("vo_rope", self.fraction, dims.head)
         return self
 
     def overrides(self, *hooks):
@@ -60,5 +64,5 @@ class VORoPE(Scheme, name="vo_rope"):
         return self._rotate(o, info, -1)
 
     def _rotate(self, x: Array, position: Num[Array, " L"], sign: int) -> Array:
-        check_pairs("vo_rope", x.shape[-1])
-        return rotate(x, sign * angles(position, frequencies(x.shape[-1], self.base), bias_dtype(x)), self.layout)
+        frequency = frequencies(turned_width("vo_rope", self.fraction, x.shape[-1]), self.base)
+        return rotate(x, sign * angles(position, frequency, bias_dtype(x)), self.layout, self.at)

@@ -25,7 +25,8 @@ TOGETHER = 9
 ON_TASKS = {
     "addition": {"abacus": "abacus @ given('digit')"},
     "minesweeper": {
-        **{name: f"{name} @ axes('row', 'col')" for name in ("convit", "liere", "rope_2d", "sinusoidal_2d")},
+        **{name: f"{name} @ axes('row', 'col')" for name in ("convit", "liere", "sinusoidal_2d")},
+        **{name: f"{name} @ axes('row', 'col')" for name in ("rope_2d", "rope_axes")},
         "mrope": "mrope @ axes('row', 'row', 'col')",
     },
 }

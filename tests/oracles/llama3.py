@@ -7,6 +7,7 @@ from tests.oracles import turned
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
     rates = [_scaled(scheme, w) for w in turned.plain(scheme, turned.width(scheme, q))]
+    rates = turned.tapered(rates, scheme.taper)
     return turned.attend(scheme, heads, q, k, v, pos, seen, lambda p: rates)
 
 

@@ -4,6 +4,7 @@ import cmath
 import math
 
 from tests.oracles import loop
+from tests.oracles import turned as parts
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
@@ -15,13 +16,13 @@ def attend(scheme, heads, q, k, v, x, pos, seen):
 
 
 def turned(scheme, x, place):
-    d = len(x)
+    d = round(scheme.fraction * len(x))
     out = []
     for pair in range(d // 2):
-        a, b = (pair, pair + d // 2) if scheme.layout == "half" else (2 * pair, 2 * pair + 1)
+        a, b = parts.pair(scheme, pair, d, len(x))
         angle = float(place[axis(scheme, pair)]) * scheme.base ** (-2 * pair / d)
         out.append(complex(x[a], x[b]) * cmath.exp(1j * angle))
-    return out
+    return out + [complex(c, 0) for c in parts.rest(scheme, x, d)]
 
 
 def axis(scheme, pair):

@@ -4,6 +4,7 @@ import cmath
 import math
 
 from tests.oracles import loop
+from tests.oracles import turned as parts
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
@@ -19,12 +20,14 @@ def attend(scheme, heads, q, k, v, x, pos, seen):
 def turned(scheme, head, x, p):
     """The features of one token as complex numbers, those outside the turned part with nothing imaginary."""
     width = round(scheme.fraction * len(x))
+    if scheme.frequencies == "learned":
+        rates = [float(w) for w in head["frequency"]]
+    else:
+        kept = math.floor(scheme.p * width / 2 + 1e-9)
+        rates = [scheme.base ** (-2 * n / width) if n < kept else 0.0 for n in range(width // 2)]
+        rates = parts.tapered(rates, scheme.taper)
     out = []
-    for pair in range(width // 2):
-        a, b = (pair, pair + width // 2) if scheme.layout == "half" else (2 * pair, 2 * pair + 1)
-        if scheme.frequencies == "learned":
-            frequency = float(head["frequency"][pair])
-        else:
-            frequency = scheme.base ** (-2 * pair / width) if pair < math.floor(scheme.p * width / 2 + 1e-9) else 0.0
-        out.append(complex(x[a], x[b]) * cmath.exp(1j * float(p) * frequency))
-    return out + [complex(c, 0) for c in x[width:]]
+    for n in range(width // 2):
+        a, b = parts.pair(scheme, n, width, len(x))
+        out.append(complex(x[a], x[b]) * cmath.exp(1j * float(p) * rates[n]))
+    return out + [complex(c, 0) for c in parts.rest(scheme, x, width)]

@@ -13,16 +13,36 @@ def attend(scheme, heads, q, k, v, pos, seen, rates, size=lambda p: 1.0):
         width, w = round(scheme.fraction * d), rates(p)
         out = []
         for n in range(width // 2):
-            a, b = (n, n + width // 2) if scheme.layout == "half" else (2 * n, 2 * n + 1)
+            a, b = pair(scheme, n, width, len(x))
             turn = complex(math.cos(p * w[n]), math.sin(p * w[n]))
             out.append(complex(x[a], x[b]) * turn * size(p))
-        return out + [complex(c, 0) for c in x[width:]]
+        return out + [complex(c, 0) for c in rest(scheme, x, width)]
 
     def score(h, p, i, j):
         asked, told = token(q[i, h], float(pos[i])), token(k[j, h], float(pos[j]))
         return sum((a * b.conjugate()).real for a, b in zip(asked, told, strict=True)) / math.sqrt(d)
 
     return loop.attend(heads, q, k, v, seen, score)
+
+
+def pair(scheme, n, width, d):
+    """The features of pair n, of the first or the last `width` features of a head."""
+    a, b = (n, n + width // 2) if scheme.layout == "half" else (2 * n, 2 * n + 1)
+    start = d - width if getattr(scheme, "at", "start") == "end" else 0
+    return start + a, start + b
+
+
+def rest(scheme, x, width):
+    """The features that are not turned."""
+    return x[: len(x) - width] if getattr(scheme, "at", "start") == "end" else x[width:]
+
+
+def tapered(rates, share):
+    """Li et al. (2026): the lowest of the frequencies times (1 + cos θ) / 2, θ from 0 to π."""
+    count, first = round(share * len(rates)), len(rates) - round(share * len(rates))
+    steps = max(count - 1, 1)
+    fade = lambda n: 1.0 if n < first else (1 + math.cos(math.pi * (n - first) / steps)) / 2  # noqa: E731
+    return [w * fade(n) for n, w in enumerate(rates)]
 
 
 def width(scheme, q):

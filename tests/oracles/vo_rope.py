@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from tests.oracles import loop
+from tests.oracles import turned as parts
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
@@ -22,9 +23,9 @@ def attend(scheme, heads, q, k, v, x, pos, seen):
 
 
 def turned(scheme, x, distance):
-    d, out = len(x), np.zeros(len(x))
+    d, out = round(scheme.fraction * len(x)), np.array(x, float)
     for pair in range(d // 2):
-        a, b = (pair, pair + d // 2) if scheme.layout == "half" else (2 * pair, 2 * pair + 1)
+        a, b = parts.pair(scheme, pair, d, len(x))
         z = complex(x[a], x[b]) * cmath.exp(1j * float(distance) * scheme.base ** (-2 * pair / d))
         out[a], out[b] = z.real, z.imag
     return out

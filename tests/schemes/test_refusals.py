@@ -9,6 +9,7 @@ from tests.schemes.helpers import made, tokens
 
 DIMS = posenc.Dims(width=8, heads=4, head=4, trained=16)
 SETTINGS = """
+alibi: slopes=(); slopes=(1.0, -0.5); slopes=(1.0, 0.5), fraction=0.5
 alibi: factor=0.0; factor=-1.0; fraction=0.0; fraction=1.5; form='both'
 selective_rope: rank=-1; kernel=-2; kernel=0, activation='silu'; base=1
 repo: base=0; mode='quadratic'
@@ -28,8 +29,11 @@ path: rank=0; kernel=0; forget='yes'
 rerope: window=0; leak=-0.1; leak=4.0; base=0.0
 self_extend: window=-1; group=0; base=1.0
 tapa: alpha=0.0; share=0.0; share=1.0
+rope: taper=-0.5; taper=1.5; frequencies=(1.0, 0.5), base=500.0; frequencies=(1.0, 0.5), p=0.5; at='middle'
 rope: base=0; base=-1; base=1; base=1.0; fraction=0; fraction=1.5; p=0; p=-0.5; p=2
 rope_2d: base=0.0; base=-1.0; base=1.0
+mrope: fraction=0.0; fraction=1.5
+rope_axes: widths=(4,); widths=(4, 3); widths=(4, 0); base=1.0; widths=(2, 2), base=(10.0, 20.0, 30.0)
 mrope: base=0.0; base=-1.0; base=1.0; sections=(0, 0, 0); sections=(-1, 5, 4)
 dynamic_ntk: factor=0.5; original=0; rule='linear', factor=2.0; rule='cubic'; base=0.0
 longrope: factor=0.0; original=1; switch='never', short=(1.0, 2.0); switch='gradual', factor=1.0; start=-1
@@ -43,6 +47,8 @@ yarn: attention_factor=0.0; attention_factor='linear'; attention_factor=1.2, msc
 yarn: extrapolation_factor=1.5
 llama3: factor=0.5; factor=-2.0; base=1.0; fraction=0.0; original=0; low_freq_factor=4.0
 hope: base=1.0; fraction=0.0; trained=0
+sinusoidal_2d: layout='sines_first'; order='swapped'; base=100.0; form='axes', base=1.0
+log_n: offset=0.0; offset=2.5; offset=3.0, trained=4
 sinusoidal: base=0; base=-10; base=1
 t5: buckets=7; buckets=0; buckets=2, bidirectional=True; buckets=6, bidirectional=True; buckets=32, reach=16
 t5: buckets=32, reach=8, bidirectional=True
@@ -59,7 +65,7 @@ grape_a: gate='value'
 grape_m: omega_scale=0.0; base=0.0; base=-1.0; base=1.0
 cope: npos=0
 abacus: rows=1
-vo_rope: base=0.0; base=-1.0; base=1.0
+vo_rope: fraction=0.0; fraction=1.5; at='middle'; base=0.0; base=-1.0; base=1.0
 pope: base=0.0; base=-1.0; base=1.0
 complex_order: base=0.0; base=-1.0; base=1.0
 shaw: reach=-1
@@ -135,6 +141,14 @@ SIZES = [
     ("grape_m", (6, 2, 3, 16), "has 3"),
     ("tupe + t5", (6, 4, 4, 16), "q·k"),
     ("rope", (8, 1, 1, 16), "has 1.* 2"),
+    ("rope(frequencies=(1.0, 0.5))", (8, 1, 8, 16), "2 frequencies.* 8 features.* 4"),
+    ("rope(taper=0.1)", (8, 1, 8, 16), "taper=0.1 .*of 4 .*taper=0.25"),
+    ("alibi(slopes=(1.0, 0.5))", (8, 4, 2, 16), "2 slopes .* 4 heads"),
+    ("mrope(sections=(2, 1, 1), fraction=0.25)", (8, 1, 16, 16), r"\(2, 1, 1\), 4 pairs.* 16 .* 2 .*fraction=0.25"),
+    ("rope_axes(widths=(4, 6))", (8, 1, 8, 16), r"\(4, 6\), 10 features.* 8"),
+    ("rope_axes", (8, 1, 2, 16), "has 2 .* 4"),
+    ("sinusoidal_2d('axes')", (6, 1, 6, 4), "width, 6.* 4 or 8"),
+    ("vo_rope(fraction=0.3)", (8, 2, 8, 16), "fraction=0.3 .* 8 .*fraction=0.25 or 0.5"),
 ]
 
 
@@ -207,7 +221,7 @@ def test_what_reads_features_is_refused_without_them(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["convit", "fourier(axes=2)", "liere", "log_cpb(axes=2)", "mrope", "rope_2d", "sinusoidal_2d"]
+    "text", ["convit", "fourier(axes=2)", "liere", "log_cpb(axes=2)", "mrope", "rope_2d", "rope_axes", "sinusoidal_2d"]
 )
 def test_positions_of_another_number_of_axes_are_refused(text):
     with pytest.raises(ValueError, match=f"{posenc.parse(text).axes} axes"):

@@ -96,7 +96,7 @@ def frequencies(text: str, width: int, length: int) -> Float[np.ndarray, " pairs
     does anything but turn queries and keys by fixed frequencies."""
     scheme = posenc.parse(text)
     rotary_alone = isinstance(scheme, Scheme) and inspect.unwrap(type(scheme).query) is rotary.query
-    if not rotary_alone or getattr(scheme, "frequencies", "fixed") != "fixed":
+    if not rotary_alone or getattr(scheme, "frequencies", "fixed") == "learned":
         raise ValueError(
             f"{text!r} has no aliases to compute: they are of one scheme that only turns queries and keys, by fixed"
             " frequencies; take rope, or another with its base, such as 'rope(base=10.0)'."
