@@ -29,10 +29,12 @@ from posenc.attention.attend import attend
 from posenc.attention.encode import each_head, encode_keys, encode_queries, finish, first_carry, locate
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.kernels import ring as around
+from posenc.attention.kernels.form import CapOf
 from posenc.attention.kernels.parting import is_sampled_distance
+from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
 from posenc.attention.unknown import marking, unknown
-from posenc.attention.validation import Options, array, validate
+from posenc.attention.validation import array, validate
 from posenc.core.compose import axes, imply, normal_form
 from posenc.core.masks import Mask, since_start
 from posenc.core.shapes import label
@@ -53,6 +55,7 @@ def ring(
     segments: Any = None,
     scale: float | None = None,
     cap: float | None = None,
+    cap_of: CapOf = "sum",
 ) -> Float[Array, "*batch L H d"]:
     """`posenc.attend` over a sequence longer than one device holds (Liu et al., 2023, Ring Attention).
 
@@ -85,7 +88,7 @@ def ring(
             " posenc.sharding.queries."
         )
     t = Tokens(q, k, v, x, None, positions, None, segments)
-    form, t, _ = validate(scheme, params, t, None, Options(mask, scale, cap), "tiled", None)
+    form, t, _ = validate(scheme, params, t, None, Options(mask, scale, cap, cap_of=cap_of), "tiled", None)
     if form.window.sinks or any(part is not None for part in t.pairs):
         raise ValueError("A ring takes a causal, full or windowed mask without sinks; use posenc.sharding.queries.")
     lead = q.shape[:-3]
@@ -135,6 +138,7 @@ def queries(
     sinks: Float[Array, " H"] | None = None,
     dropout: float = 0.0,
     dropout_key: Any = None,
+    cap_of: CapOf = "sum",
 ) -> Float[Array, "*batch Q H d"]:
     """`posenc.attend` with queries along one `axis` of a `mesh` of devices, and whole keys on every device.
 
@@ -144,7 +148,7 @@ def queries(
     count = _devices(mesh, axis, q)
     q, k, v = (array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
-    options = Options(mask, scale, cap, sinks, dropout, dropout_key)
+    options = Options(mask, scale, cap, sinks, dropout, dropout_key, cap_of)
     form, t, start = validate(scheme, params, t, query_start, options, kernel, None)
     if form.self_attention:
         t = t._replace(key_x=t.x, key_positions=t.positions, key_segments=t.segments)

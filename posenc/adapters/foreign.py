@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode_keys, encode_queries, first_carry, locate
+from posenc.attention.kernels.form import CapOf
 from posenc.attention.positions import numbers
 from posenc.attention.tokens import Tokens
 from posenc.attention.unknown import marking, unknown
@@ -40,6 +41,7 @@ def attention_fn(
     scale: float | None = None,
     cap: float | None = None,
     sinks: Any = None,
+    cap_of: CapOf = "sum",
 ) -> Callable[..., Array]:
     """The `attention_fn` of Flax's own multi-head attention: `posenc.attend` under this scheme.
 
@@ -61,6 +63,7 @@ def attention_fn(
             f"{label(hooks)} needs the input of attention, which attention_fn does not see; use an Attention of posenc."
         )
     fixed: dict[str, Any] = {"positions": positions, "segments": segments, "scale": scale, "cap": cap, "sinks": sinks}
+    fixed["cap_of"] = cap_of
     own_mask = mask
 
     def attention(

@@ -18,9 +18,11 @@ from posenc.attention import kernels
 from posenc.attention.cache import AXES, Cache, extend
 from posenc.attention.encode import encode, finish
 from posenc.attention.kernels import Form
+from posenc.attention.kernels.form import CapOf
+from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, numbered, ranks
 from posenc.attention.unknown import Unknown, faulty, marked, marking, returned, uncounted, unknown
-from posenc.attention.validation import Options, array, check_sequences, validate
+from posenc.attention.validation import array, check_sequences, validate
 from posenc.core.compose import axes, normal_form, pick
 from posenc.core.masks import Mask
 from posenc.core.parameters import bound, complete
@@ -49,6 +51,7 @@ def attend(
     sinks: Float[Array, " H"] | None = None,
     dropout: float = 0.0,
     dropout_key: Any = None,
+    cap_of: CapOf = "sum",
 ) -> Any:
     """Attention under a scheme: softmax(score(q kᵀ · scale)) v, every hook in its place (Vaswani et al., 2017, §3.2).
 
@@ -81,14 +84,15 @@ def attend(
     long texts: ask for "dense" or "rows" there.
 
     `scale` is the factor of q·k in place of the scheme's, 1/√d for most. `cap` bounds what the scheme's `score` gives,
-    s → cap · tanh(s / cap) (Gemma 2). `sinks` is a score for each head of one more key, without a value (GPT-OSS).
-    `dropout` is the share of weights that are dropped by `dropout_key`, the same ones under every kernel.
+    s → cap · tanh(s / cap) (Gemma 2), or with `cap_of="score"` q·k · scale before that `score` (ONNX, whose bias is
+    not bounded). `sinks` is a score for each head of one more key, without a value (GPT-OSS). `dropout` is the share of
+    weights that are dropped by `dropout_key`, the same ones under every kernel.
 
     Raises `ValueError` or `TypeError` where arguments do not fit. Inside `jit`, where values are unknown, positions
     that a scheme cannot serve or whose differences do not fit, documents that come again or are below 0, a cache that
     is full and a prefix that is not whole in its cache give NaN. So does a document that comes again in a cache.
     """
-    options = Options(mask, scale, cap, sinks, dropout, dropout_key)
+    options = Options(mask, scale, cap, sinks, dropout, dropout_key, cap_of)
     q, k, v = (array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
     return compute(*validate(scheme, params, t, query_start, options, kernel, cache), cache)

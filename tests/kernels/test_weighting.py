@@ -19,6 +19,7 @@ KEY = jax.random.key(7)
 ALONE = {
     "scale": {"scale": 0.7},
     "a cap": {"cap": 0.8},
+    "a cap of the product": {"cap": 0.8, "cap_of": "score"},
     "sinks": {"sinks": SINKS},
     "dropout": {"dropout": 0.3, "dropout_key": KEY},
     "a prefix": {"mask": posenc.Prefix(6)},
@@ -57,11 +58,12 @@ def seen(mask, segments):
     return out
 
 
-def equation(q, k, v, bias, mask="causal", segments=None, scale=D**-0.5, cap=None, sinks=None, kept=1.0):
+def equation(q, k, v, bias, mask="causal", segments=None, scale=D**-0.5, cap=None, sinks=None, kept=1.0, cap_of="sum"):
     """Attention under an additive bias, in float64."""
     k, v = (np.repeat(a, H // a.shape[2], 2) for a in (k, v))
-    s = np.einsum("bqhd,bkhd->bhqk", q, k) * scale + bias
-    s = s if cap is None else cap * np.tanh(s / cap)
+    bound = lambda s, of: s if cap is None or cap_of != of else cap * np.tanh(s / cap)  # noqa: E731
+    s = bound(np.einsum("bqhd,bkhd->bhqk", q, k) * scale, "score") + bias
+    s = bound(s, "sum")
     visible = seen(mask, np.ones(L, int) if segments is None else segments)[:, None]
     e = np.where(visible, np.exp(s), 0)
     beside = 0 if sinks is None else np.exp(sinks)[None, :, None, None] * visible.any(-1, keepdims=True)
@@ -173,6 +175,8 @@ def test_each_document_in_a_cache_has_a_prefix_that_must_be_whole():
         ({"scale": 0}, "scale.* 0"),
         ({"scale": float("nan")}, "scale.* nan"),
         ({"cap": -1.0}, "cap.* -1.0"),
+        ({"cap": 1.0, "cap_of": "bias"}, "cap_of.*'bias'.*'sum', 'score'"),
+        ({"cap_of": "score"}, "cap_of='score'.*pass cap"),
         ({"sinks": np.zeros(3, np.float32)}, r"sinks.*\(3,\).*\(4,\)"),
         ({"scale": 1 + 0j}, r"scale.*\(1\+0j\)"),
         ({"dropout": 0.5}, "dropout_key"),

@@ -73,13 +73,14 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     dot = scores(nested(encoded.q), encoded.k, exact)
     logits, weighting = dot * form.weighting.scale, form.weighting
     banded = is_banded(form, encoded) and are_numbers(*seen.shape)
-    score = logits + nested(_bias(form, encoded, heads)) if banded else None
+    score = capped(logits, weighting, "score")
+    score = score + nested(_bias(form, encoded, heads)) if banded else score
 
     def weigh_head(own, head, sink, logits, score, query_info, key_info):
         p = merge(layer, own)
         index = encoded.query.index, encoded.key.index
         tile = Tile(query_info, key_info, apart, logits, weighting.scale, seen, *index, head, form.heads)
-        s = capped(scheme.score(p, logits, tile) if score is None else score, weighting.cap)
+        s = capped(score if banded else scheme.score(p, score, tile), weighting, "sum")
         a = scheme.normalize(p, s, tile) if scheme.overrides("normalize") else _softmax_with(sink, s, seen)
         if weighting.dropout:
             assert encoded.pairs.seed is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,9 @@ from posenc.attention.kernels.parting import is_sampled_distance, lengthened
 from posenc.core.masks import Window, sees
 from posenc.core.scheme import Scheme
 from posenc.numerics.sizes import are_numbers
+
+CapOf = Literal["sum", "score"]
+"""What a cap bounds: what the scheme's `score` gives, or q·k alone, before it."""
 
 
 class Weighting(NamedTuple):
@@ -23,6 +26,7 @@ class Weighting(NamedTuple):
     """The bound of scores, which approach it smoothly."""
     dropout: float = 0.0
     """The share of weights that are dropped."""
+    cap_of: CapOf = "sum"
 
 
 class Form(NamedTuple):
@@ -109,9 +113,11 @@ def distance(query: Side, key: Side) -> PyTree[Num[Array, "Q K"]]:
     return jax.tree.map(difference, query.position, key.position, is_leaf=is_sampled_distance)
 
 
-def capped(s: Float[Array, "*rows K"], cap: float | None) -> Float[Array, "*rows K"]:
-    """Scores that approach a bound smoothly: cap · tanh(s / cap) (Gemma Team, 2024, Gemma 2, §2)."""
-    return s if cap is None else cap * jnp.tanh(s / cap)
+def capped(s: Float[Array, "*rows K"], weighting: Weighting, of: CapOf) -> Float[Array, "*rows K"]:
+    """Scores that approach a bound smoothly, cap · tanh(s / cap), where the cap is of these (Gemma Team, 2024, Gemma 2,
+    §2)."""
+    cap = weighting.cap
+    return s if cap is None or weighting.cap_of != of else cap * jnp.tanh(s / cap)
 
 
 def head_axes(info: PyTree, heads: int) -> tuple[PyTree, PyTree]:

@@ -225,12 +225,12 @@ class _Tile:
 
     def score(self, read: Arrays, logits: Array) -> Array:
         """The scheme's own score of this tile, under the cap."""
-        s = logits
+        s = capped(logits, self.tiling.weighting, "score")
         if self.tiling.banded:
-            s = logits + jax.vmap(lambda w: toeplitz(w, self.tiling.rows))(read.w)
+            s = s + jax.vmap(lambda w: toeplitz(w, self.tiling.rows))(read.w)
         elif self.tiling.scores:
-            s = self._each(read, self.tiling.scheme.score, logits, logits)
-        return capped(s, self.tiling.weighting.cap)
+            s = self._each(read, self.tiling.scheme.score, s, logits)
+        return capped(s, self.tiling.weighting, "sum")
 
     def value_bias(self, read: Arrays, a: Array) -> Array:
         """What the scheme adds to the weighted values."""

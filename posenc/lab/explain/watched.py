@@ -14,8 +14,9 @@ import numpy as np
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode, finish
 from posenc.attention.kernels import dense
+from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens
-from posenc.attention.validation import Options, validate
+from posenc.attention.validation import validate
 from posenc.coordinates import place
 from posenc.core.compose import normal_form
 from posenc.core.scheme import Scheme
