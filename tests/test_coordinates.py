@@ -164,6 +164,7 @@ def test_one_array_for_all_parts_is_refused_by_any_of_them_and_a_tuple_by_a_sche
         ("augment(delta=0.0)", "above 0"),
         ("skip(0)", "at least 1"),
         ("group(0)", "at least 1"),
+        ("grid(0)", "at least 1"),
         ("given('digit', shift=-1)", "at least 0"),
         ("axes(shift=-1)", "at least 0"),
         ("segments('inside', cap=0)", "at least 1"),

@@ -1,6 +1,7 @@
 """Coordinates that move what they are told: real draws, shifts, skips, and what tasks give."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -86,6 +87,26 @@ def test_a_skip_opens_one_gap_in_the_first_half_and_reaches_every_position_below
     assert ((steps > 1).sum(1) <= 1).all() and set(np.nonzero(steps > 1)[1]) == {0, 1, 2}
     np.testing.assert_array_equal(np.unique(drawn[:, 5]), np.arange(5, 20))
     np.testing.assert_array_equal(coordinates("skip(20)")(KEY, given(6), False), np.arange(6))
+
+
+def test_a_grid_has_rows_and_columns():
+    places = coordinates("grid(3)")(KEY, given(7), True)
+    np.testing.assert_array_equal(places, [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2], [2, 0]])
+
+
+def test_a_copy_after_a_line_stands_in_the_same_column_one_row_below():
+    """The theorem of 2D-RoPE: the key to copy is at the same distance, (1, 0), from every query, and no other key that
+    it sees is; so one fixed query of the scheme picks it in every text."""
+    width = 8
+    places = np.asarray(coordinates(f"grid({width})")(KEY, given(64), False))
+    for i in range(width, 64):
+        apart = places[i] - places[: i + 1]
+        assert np.flatnonzero((apart == [1, 0]).all(-1)).tolist() == [i - width]
+    scheme = posenc.bind("rope_2d", posenc.Dims(8, 1, 8, 64))
+    one = jnp.broadcast_to(jnp.arange(1.0, 9.0), (64, 8))
+    q, k = (getattr(scheme, side)({}, one, jnp.asarray(places))[0] for side in ("query", "key"))
+    scores = np.asarray(q @ k.T)
+    np.testing.assert_allclose(np.diagonal(scores, -width), scores[width, 0], rtol=1e-5)
 
 
 def test_a_group_shares_a_position():

@@ -75,6 +75,38 @@ class Group(Coordinates, name="group"):
         return inputs["index"] // self.size
 
 
+class Grid(Coordinates, name="grid"):
+    """The row and the column of a token where the text is written in lines of `width` tokens (2D-RoPE; "Frontier
+    Language Models Struggle to Copy: Text Can Be Better Viewed in 2D", 2026).
+
+        row_i = ⌊i / width⌋,   column_i = i mod width
+
+    A token that repeats the one `width` before it stands in the same column, one row below, wherever it is. So a copy
+    of a text of m · `width` tokens reads its own column m rows above: `rope_2d @ grid(8)`. Written from the paper's
+    description; no authors' code was found.
+
+    ```bibtex
+    @misc{frontier2026copy,
+      title = {Frontier Language Models Struggle to Copy: Text Can Be Better Viewed in {2D}},
+      year = {2026},
+      eprint = {2607.16072},
+    }
+    ```
+    """
+
+    width: int = 8
+
+    axes = 2
+
+    def validate(self):
+        if self.width < 1:
+            raise ValueError(f"grid has lines of width tokens, which is {self.width}; it is at least 1.")
+
+    def __call__(self, key, inputs, train):
+        index = jnp.asarray(inputs["index"])
+        return jnp.stack([index // self.width, index % self.width], -1)
+
+
 class Told(Coordinates, name="given"):  # names of classes are part of the ids of recorded trials
     """What the task offers under a name, such as "coupled" or "digit", 0 where a token has none.
 

@@ -6,9 +6,9 @@ import dataclasses
 import math
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from posenc.core.scheme import Dims, Scheme, bias_dtype, bound_setting, later
+from posenc.numerics.temperatures import log_of, multiplied, scalable
 
 
 class LogN(Scheme, name="log_n"):
@@ -51,7 +51,7 @@ class LogN(Scheme, name="log_n"):
 
     def validate(self):
         if self.trained is not None:
-            _log_of("log_n", self.trained)
+            log_of("log_n", self.trained)
         if self.offset < 1 or self.offset != int(self.offset):
             raise ValueError(
                 f"The offset of 'log_n' is {self.offset}; it is a whole number of at least 1, such as 362."
@@ -70,9 +70,9 @@ class LogN(Scheme, name="log_n"):
         place, exact = jnp.maximum(info, 0), bias_dtype(q)
         if self.offset != 1:
             log = jnp.log(place.astype(exact) + self.offset)
-            return _multiply(q, log / math.log(self.offset)), info
+            return multiplied(q, log / math.log(self.offset)), info
         log = jnp.log1p(place.astype(exact))
-        return _multiply(q, jnp.maximum(1, log / _log_of("log_n", bound_setting(self.trained)))), info
+        return multiplied(q, jnp.maximum(1, log / log_of("log_n", bound_setting(self.trained)))), info
 
 
 class SSMax(Scheme, name="ssmax"):
@@ -98,19 +98,17 @@ class SSMax(Scheme, name="ssmax"):
     precedence = "temperature"
 
     def bind(self, dims):
-        _log_of("ssmax", dims.trained)
+        log_of("ssmax", dims.trained)
         return self
 
     def init_head(self, key, dims: Dims):
-        return {"s": jnp.asarray(1 / _log_of("ssmax", dims.trained), jnp.float32)}
+        return {"s": jnp.asarray(1 / log_of("ssmax", dims.trained), jnp.float32)}
 
     def locate(self, p, x, at, carry):
         return at.visible, carry
 
     def query(self, p, q, info):
-        exact = bias_dtype(q)
-        # a query without visible keys is multiplied by 0, not by log 0
-        return _multiply(q, p["s"].astype(exact) * jnp.log(jnp.maximum(info, 1).astype(exact))), info
+        return multiplied(q, scalable(p["s"], info, bias_dtype(q))), info
 
 
 class Llama4(Scheme, name="llama4"):
@@ -146,15 +144,4 @@ class Llama4(Scheme, name="llama4"):
 
     def query(self, p, q, info):
         steps = jnp.maximum((info + 1) // self.floor, 0).astype(bias_dtype(q))
-        return _multiply(q, 1 + self.strength * jnp.log1p(steps)), info
-
-
-def _multiply(q: Float[Array, "L d"], factor: Float[Array, " L"]) -> Float[Array, "L d"]:
-    return (q.astype(factor.dtype) * factor[:, None]).astype(q.dtype)
-
-
-def _log_of(name: str, trained: int) -> float:
-    """log L; a `ValueError` where it is zero."""
-    if trained < 2:
-        raise ValueError(f"{name!r} divides by the logarithm of the training length, {trained}; it must be at least 2.")
-    return math.log(trained)
+        return multiplied(q, 1 + self.strength * jnp.log1p(steps)), info

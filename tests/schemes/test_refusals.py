@@ -49,6 +49,7 @@ llama3: factor=0.5; factor=-2.0; base=1.0; fraction=0.0; original=0; low_freq_fa
 hope: base=1.0; fraction=0.0; trained=0
 sinusoidal_2d: layout='sines_first'; order='swapped'; base=100.0; form='axes', base=1.0
 log_n: offset=0.0; offset=2.5; offset=3.0, trained=4
+scale_invariant: tau=0.0; tau=-1.0
 sinusoidal: base=0; base=-10; base=1
 t5: buckets=7; buckets=0; buckets=2, bidirectional=True; buckets=6, bidirectional=True; buckets=32, reach=16
 t5: buckets=32, reach=8, bidirectional=True
@@ -95,6 +96,7 @@ TEXTS = [
     *[(text, "'path' replaces") for text in ("path + rope", "rope + path", "log_n + path", "alibi + path")],
     *[(f"transformer_xl + {last}", "last") for last in ("rope", "shaw", "transformer_xl", "(rope + alibi) @ index")],
     *[(f"rope + {name}", f"'{name}'.*before") for name in ("log_n", "ssmax", "llama4")],
+    ("rope + bam(ssmax=True)", "'bam'.*before"),
     ("rope + (log_n + alibi) @ index", "'log_n'.*before"),
     ("nope + (rope + log_n) @ index", "'log_n'.*before"),
     ("rerope(window=3) + log_n", "before|after"),
@@ -133,6 +135,7 @@ SIZES = [
     ("fope", (4, 2, 2, 64), "2 features.* 64 tokens"),
     ("fope", (32, 2, 16, 6), "16 features.* 6 tokens"),
     ("ssmax", (8, 1, 4, 1), "'ssmax'.*length, 1"),
+    ("bam(ssmax=True)", (8, 1, 4, 1), "'bam'.*length, 1"),
     ("transformer_xl", (5, 1, 5, 8), "even, not 5"),
     ("complex_order", (7, 1, 7, 16), "'complex_order'.* 7 .* 8"),
     ("carope", (8, 1, 5, 16), "has 5"),
@@ -181,8 +184,8 @@ def test_an_odd_head_is_refused_bound_or_not(text):
         posenc.attend(scheme, params, *[np.ones((3, 4, 7), np.float32)] * 3, x=np.ones((3, 8), np.float32))
 
 
-FUTURE = """carope cope dape_v2 fire fox grape_a grape_ap grape_m inkling music_transformer path rerope selective_rope
-    self_extend stick_breaking t5 xpos""".split()
+FUTURE = """carope cope dape_v2 fire fox grape_a grape_ap grape_m inkling music_transformer path rerope
+    scale_invariant selective_rope self_extend stick_breaking t5 xpos""".split()
 TWO = """carope convit cope deberta dynamic_ntk fox grape_ap grape_m inkling longrope path selective_rope stick_breaking
     t5 tupe""".split()
 BETWEEN = "abacus binary deberta inkling learned music_transformer shaw t5 tupe".split()
