@@ -26,7 +26,16 @@ from jaxtyping import Array, Float, PyTree
 
 from posenc.attention import kernels
 from posenc.attention.attend import attend
-from posenc.attention.encode import each_head, encode_keys, encode_queries, finish, first_carry, locate
+from posenc.attention.encode import (
+    each_head,
+    encode_keys,
+    encode_queries,
+    finish,
+    first_carry,
+    first_past,
+    locate,
+    with_neighbours,
+)
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.kernels import ring as around
 from posenc.attention.kernels.form import CapOf
@@ -202,6 +211,7 @@ def _located(form: Form, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
     count = kernels.count_visible(form.window, side, side, kernels.block(index.size, index.size), kernels.Pairs())
     at = describe(form.scheme, index, t.segments, t.positions, count, t.q.shape[1])
     info, _ = locate(form.scheme, form.params, t.x, at, first_carry(form.scheme, form.params, sizes(t)))
+    t, _ = with_neighbours(form.scheme, form.params, t, at, first_past(form.scheme, t))
     return t, at.position, info
 
 

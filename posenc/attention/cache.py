@@ -17,7 +17,16 @@ from jax import export
 from jaxtyping import Array, Float, Int, Num, PyTree
 
 from posenc.attention import kernels
-from posenc.attention.encode import Keys, encode_keys, encode_queries, first_carry, locate, lookup, paired
+from posenc.attention.encode import (
+    Keys,
+    encode_keys,
+    encode_queries,
+    first_carry,
+    locate,
+    lookup,
+    paired,
+    with_neighbours,
+)
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.tokens import Tokens, began, describe, zero_padding
 from posenc.core.compose import imply, normal_form, pick, spread
@@ -54,6 +63,9 @@ class Cache(NamedTuple):
     position: PyTree[Num[Array, "B C"]]
     segment: Int[Array, "B C"]
     carry: PyTree
+    """What `locate` carries on."""
+    past: PyTree
+    """What `neighbours` carries on."""
     document: Int[Array, " B"]
     """The document of the last token, padding left out; 0 before the first."""
     began: Int[Array, " B"]
@@ -118,7 +130,8 @@ class Cache(NamedTuple):
         keys, position, _ = stored_shapes(scheme, parts, dims, capacity, dtype, positions)
         check_memory(f"{batch} sequences of {capacity} slots", (keys, position), "batch or capacity", copies=batch)
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
-        first = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), first_carry(scheme, parts, dims))
+        carried = first_carry(scheme, parts, dims), scheme.neighbour_carry(dims)
+        first, past = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), carried)
         k, v, key_info = jax.tree.map(zeros, keys)
         return cls(
             k,
@@ -127,6 +140,7 @@ class Cache(NamedTuple):
             jax.tree.map(zeros, position),
             zeros(jnp.zeros(capacity, jnp.int32)),
             first,
+            past,
             jnp.zeros(batch, jnp.int32),
             jnp.zeros(batch, jnp.int32),
             jnp.int32(0),
@@ -145,7 +159,7 @@ export.register_pytree_node_serialization(
     from_children=lambda aux_data, children: aux_data,
 )
 
-AXES = cast(Any, Cache)(0, 0, 0, 0, 0, 0, document=0, began=0, length=None, index=None, written=None)
+AXES = cast(Any, Cache)(0, 0, 0, 0, 0, 0, 0, document=0, began=0, length=None, index=None, written=None)
 """The axis of the batch in each field, for `jax.vmap`; all sequences share `length` and `index`."""
 
 
@@ -177,7 +191,7 @@ def _blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, po
     x = jnp.zeros((capacity, dims.width), dtype)
     info, carry = locate(scheme, parts, x, at, first_carry(scheme, parts, dims))
     k = jnp.zeros((capacity, dims.key_heads or dims.heads, dims.head), dtype)
-    return keep(scheme, parts, k, k, info, dims.heads), position, carry
+    return keep(scheme, parts, k, k, info, dims.heads), position, (carry, scheme.neighbour_carry(dims))
 
 
 def keep(scheme: Scheme, parts: Any, k: Array, v: Array, info: PyTree, heads: int) -> Keys:
@@ -255,6 +269,7 @@ def extend(form: Form, t: Tokens, cache: Cache) -> tuple[Encoded, PyTree, Cache]
     at = at._replace(position=jax.tree.map(lambda a, held: a.astype(held.dtype), at.position, cache.position))
     position = write(cache.position, at.position, slots, 0)
     info, carry = locate(scheme, params, t.x, at, cache.carry)
+    t, past = with_neighbours(scheme, params, t, at, cache.past)
     stored = keep(scheme, params, t.k, t.v, info, heads)
     keys = stored = Keys(*write((cache.k, cache.v, cache.key_info), tuple(stored), slots, 1))
     query, key = sides[0]._replace(position=at.position), sides[1]._replace(position=position)
@@ -262,7 +277,7 @@ def extend(form: Form, t: Tokens, cache: Cache) -> tuple[Encoded, PyTree, Cache]
         info, keys = _reencoded(form, info, stored, query, key, carry)
     encoded = paired(scheme, Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs))
     document = last(cache, qi, t.segments)
-    longer = Cache(*stored, position, segment, carry, *document, length + new, index, cache.written)
+    longer = Cache(*stored, position, segment, carry, past, *document, length + new, index, cache.written)
     return encoded, info, longer
 
 

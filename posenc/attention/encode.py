@@ -1,6 +1,6 @@
 """Before and after the kernel: the hooks that see tokens alone, and not pairs of them.
 
-    encode:  locate, then query, key and value, once for each token and head
+    encode:  neighbours and locate, then query, key and value, once for each token and head
     kernel:  score, normalize, value_bias
     finish:  output
 
@@ -10,6 +10,7 @@ hook. `params` are a pair: the parameters that all heads share, and those of eac
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +21,7 @@ from posenc.attention import kernels
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.tokens import Tokens, began, describe, sizes, zero_padding
 from posenc.core.compose import Chain, merge
-from posenc.core.scheme import At, Scheme
+from posenc.core.scheme import At, Role, Scheme
 from posenc.core.shapes import label
 
 
@@ -48,6 +49,7 @@ def encode(form: Form, t: Tokens, start: Array) -> tuple[Encoded, PyTree]:
         key_at = describe(scheme, ki, t.key_segments, t.key_positions, jnp.zeros_like(ki), heads)
         key_info, _ = locate(scheme, params, t.key_x, key_at, first)
         info = lookup(scheme, params, info, key_info, qi)
+    t, _ = with_neighbours(scheme, params, t, key_at, first_past(scheme, t))
     keys = encode_keys(scheme, params, t.k, t.v, key_info, heads)
     query, key = (side._replace(position=a.position) for side, a in zip(sides, (at, key_at), strict=True))
     return paired(scheme, Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs)), info
@@ -61,6 +63,24 @@ def paired(scheme: Scheme, encoded: Encoded) -> Encoded:
             f"The hooks 'query' and 'key' of {label(scheme)} return {q} and {k} features; they must return as many."
         )
     return encoded
+
+
+def first_past(scheme: Scheme, t: Tokens) -> dict[Role, PyTree]:
+    """What `neighbours` carries before the first token; values may be wider than keys."""
+    dims = sizes(t)
+    past = scheme.neighbour_carry(dims)
+    if "value" in past:
+        past["value"] = scheme.neighbour_carry(dataclasses.replace(dims, head=t.v.shape[-1]))["value"]
+    return past
+
+
+def with_neighbours(scheme: Scheme, params: tuple[Any, Any], t: Tokens, at: At, past: PyTree) -> tuple[Tokens, PyTree]:
+    """The tokens whose queries, keys and values were changed by those before them, and what is carried on."""
+    roles: dict[Role, Any] = {"query": t.q, "key": t.k, "value": t.v}
+    done = dict(past)
+    for role, before in past.items():
+        roles[role], done[role] = scheme.neighbours(params[0], role, roles[role], at, before)
+    return t._replace(q=roles["query"], k=roles["key"], v=roles["value"]), done
 
 
 def each_head(scheme: Scheme, head_params: PyTree) -> bool:

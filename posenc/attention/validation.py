@@ -151,6 +151,13 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
         )
     if apart and (t.segments is None) != (t.key_segments is None):
         raise ValueError("Where queries are not the keys' own tokens, pass both segments and key_segments, or neither.")
+    heads, head = t.q.shape[-2:]
+    sized = Dims(heads * head, heads, head, 1, key_heads=t.k.shape[-2])
+    if apart and "query" in scheme.neighbour_carry(sized):
+        raise ValueError(
+            f"{label(scheme)} changes each query by those before it, which are not here; pass a whole sequence, or one"
+            " part after another with a cache."
+        )
     if query_start is not None and t.segments is not None and t.positions is None:
         raise ValueError("Where queries start inside a segment its start is unknown; pass positions and key_positions.")
     if isinstance(query_start, int) and query_start >= FAR:
@@ -276,7 +283,10 @@ def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:
     dims = Dims(width, heads, head, capacity, key_heads=t.k.shape[-2])
     parts = pick(params, "layer"), pick(params, "heads")
     keys, position, carry = stored_shapes(scheme, parts, dims, capacity, t.q.dtype, jnp.int32)
-    new, stored = ((*keys, position, carry), (cache.k, cache.v, cache.key_info, cache.position, cache.carry))
+    new, stored = (
+        (*keys, position, carry),
+        (cache.k, cache.v, cache.key_info, cache.position, (cache.carry, cache.past)),
+    )
     shapes = lambda tree: jax.tree.map(lambda a: str(np.shape(a)), tree)  # noqa: E731
     expected = jax.tree.map(lambda a: str((rows, *a.shape)), new)
     if jax.tree.structure(new) != jax.tree.structure(stored) or shapes(stored) != expected:

@@ -35,7 +35,8 @@ KERNEL = {
 }
 """What a fused kernel must offer, by what a scheme reads."""
 SITES = {
-    **{"embed": "input", "locate": "position", "query": "query", "key": "key", "value": "value"},
+    **{"embed": "input", "neighbours": "neighbours", "locate": "position"},
+    **{"query": "query", "key": "key", "value": "value"},
     **{"scale": "scale", "score": "score", "normalize": "weights", "value_bias": "weighted values", "output": "output"},
 }
 """Where each hook enters attention."""

@@ -17,6 +17,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from posenc.attention.attend import attend, embed
+from posenc.attention.encode import with_neighbours
+from posenc.attention.tokens import Tokens
 from posenc.core.compose import merge, normal_form, pick, spread
 from posenc.core.parameters import init
 from posenc.core.scheme import At, Dims, Tile
@@ -168,6 +170,8 @@ class Case:
         place = spread(scheme, jnp.asarray(self.positions(numbers)))
         at = At(place, index, jnp.ones_like(index), index + 1, jnp.int32(head), count)
         q, k, v = self.project(a.x, a)
+        past = scheme.neighbour_carry(self.dims)
+        q, k, v, *_ = with_neighbours(scheme, (pick(self.params, "layer"), {}), Tokens(q, k, v), at, past)[0]
         c, _ = scheme.locate(p, jnp.asarray(a.x), at, scheme.carry(self.dims))
         (q, i), (k, j, _) = scheme.query(p, q[:, head], c), scheme.pair(p, k[:, head], v[:, head], c)
         scale = scheme.scale(self.dims.head)

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from posenc.attention.attend import attend, embed
 from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, CaseInputs, put, restarted, rows
-from posenc.contract.report import Outcome, at_most, error, largest
+from posenc.contract.report import Outcome, absent, at_most, error, largest
 
 DOCUMENT = np.flatnonzero(DOCUMENTS == 3)
 GAPPED = np.array([1, 1, 0, 1, 1, 0, 0, 2, 2, 0, 2, 2], np.int32)
@@ -107,6 +107,8 @@ def examples_are_independent(case: Case) -> Outcome:
 
 def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
     """Queries [a, a + n) over all keys, with `query_start=a` = those rows of the square."""
+    if "query" in case.scheme.neighbour_carry(case.dims):
+        return absent("its queries read those before them, which a block does not hold")
     positions, square = jnp.asarray(case.positions(case.index)), case.plain()
     size = 4
 

@@ -73,6 +73,8 @@ def _set_blind(scheme: Scheme) -> str:
     """Why a scheme may see order without positions."""
     if why := scheme.limits.get("bidirectional"):
         return f"it is causal only: {why}"
+    if scheme.overrides("neighbours"):
+        return "its tokens read those just before them"
     if scheme.reads == "row" or scheme.contextual:
         return "it reads keys in the order of their index"
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -13,7 +14,8 @@ from posenc.attention.attend import attend, embed
 from posenc.contract.case import LENGTH, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
 from posenc.core.compose import Chain, imply, parts
-from posenc.core.scheme import At, Dims, Scheme, Tile
+from posenc.core.parameters import init
+from posenc.core.scheme import ROLES, At, Dims, Role, Scheme, Tile
 from posenc.naming import bind, parse
 
 COMPANIONS = "rope", "alibi"
@@ -67,7 +69,11 @@ def _by_hand_apart(case: Case, out: Any, schemes: list[Scheme], params: list[Any
         for s, p in zip(schemes, params, strict=True):
             y = s.embed(p["layer"], y, _on_axes(s, at))
         head_params = [p["layer"] | rows(p["heads"], head) for p in params]
-        q, k, v = (b[:, head] for b in case.project(y, a))
+        whole: dict[Role, Any] = dict(zip(ROLES, case.project(y, a), strict=True))
+        for s, p in zip(schemes, params, strict=True):
+            for role, before in s.neighbour_carry(case.dims).items():
+                whole[role], _ = s.neighbours(p["layer"], role, whole[role], _on_axes(s, at), before)
+        q, k, v = (b[:, head] for b in whole.values())
         return _head(schemes, head_params, q, k, v, y, at, case.dims)
 
     return error(out[:, head], by_hand(params, case.inputs))
@@ -114,14 +120,25 @@ def grouped_queries_equal_repeated_keys(case: Case) -> Outcome:
     groups = next((n for n in range(heads // 2, 1, -1) if heads % n == 0), 1)
     group = np.array([h * groups // heads for h in range(heads)])
 
-    @case.jit
-    def outputs(p, a):
-        y = embed(case.scheme, p, a.x)
-        q, k, v = case.project(y, a)
-        few = attend(case.scheme, p, q, k[:, :groups], v[:, :groups], x=y)
-        return few, attend(case.scheme, p, q, k[:, group], v[:, group], x=y)
+    few_params, params = _grouped(case, groups, group)
 
-    return at_most(error(*outputs(case.params, case.inputs)), 1e-11)
+    @case.jit
+    def outputs(few_params, params, a):
+        y = embed(case.scheme, params, a.x)
+        q, k, v = case.project(y, a)
+        few = attend(case.scheme, few_params, q, k[:, :groups], v[:, :groups], x=y)
+        return few, attend(case.scheme, params, q, k[:, group], v[:, group], x=y)
+
+    return at_most(error(*outputs(few_params, params, case.inputs)), 1e-11)
+
+
+def _grouped(case: Case, groups: int, group: np.ndarray) -> tuple[Any, Any]:
+    """Parameters for so few key heads, and for as many as query heads, where those of a key head are repeated."""
+    dims = dataclasses.replace(case.dims, key_heads=groups)
+    few = jax.eval_shape(lambda key: init(case.scheme, key, dims), jax.random.key(0))
+    same = jax.tree.map(lambda a, b: np.shape(a) == b.shape, case.params, few)
+    cut = jax.tree.map(lambda a, alike: a if alike else a[:groups], case.params, same)
+    return cut, jax.tree.map(lambda a, alike: a if alike else a[group], cut, same)
 
 
 def wrong_positions_are_refused(case: Case) -> Outcome:

@@ -75,7 +75,7 @@ class Group(Coordinates, name="group"):
         return inputs["index"] // self.size
 
 
-class Grid(Coordinates, name="grid"):
+class Lines(Coordinates, name="grid"):
     """The row and the column of a token where the text is written in lines of `width` tokens (2D-RoPE; "Frontier
     Language Models Struggle to Copy: Text Can Be Better Viewed in 2D", 2026).
 

@@ -18,7 +18,7 @@ from posenc.numerics.sizes import are_numbers
 
 UNCHANGED = ("embed", "value", "output", "score", "normalize")
 """Hooks that return an array of the shape of the one that they are given."""
-CHECKED = (*UNCHANGED, "locate", "query", "key", "pair", "value_bias", "init", "init_head", "scale")
+CHECKED = (*UNCHANGED, "locate", "neighbours", "query", "key", "pair", "value_bias", "init", "init_head", "scale")
 
 
 def checked(hook: str, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,6 +46,8 @@ def _wrong(hook: str, args: tuple[Any, ...], made: Any) -> str | None:
         return None if real and made > 0 else f"{made!r}; it must return a number above 0"
     if hook in UNCHANGED:
         return _array(made, np.shape(args[1]))
+    if hook == "neighbours":
+        return _mixed(args, made)
     length = np.shape(args[2].index)[0] if hook == "locate" else np.shape(args[1])[0]
     if hook == "value_bias":
         return _array(made, (length, None))
@@ -57,6 +59,16 @@ def _wrong(hook: str, args: tuple[Any, ...], made: Any) -> str | None:
         return _info(made[0], length) if carried else "another carry than it was given; it must return one of its form"
     values = _array(made[2], np.shape(args[2])) if hook == "pair" else None
     return _array(made[0], (length, None)) or _info(made[1], length) or values
+
+
+def _mixed(args: tuple[Any, ...], made: Any) -> str | None:
+    """What is wrong with mixed tokens and what is carried of them."""
+    if type(made) is not tuple or len(made) != 2:
+        return f"{_shown(made)}; it must return a tuple of 2"
+    shapes = [[np.shape(a) for a in jax.tree.leaves(past)] for past in (made[1], args[4])]
+    if jax.tree.structure(made[1]) != jax.tree.structure(args[4]) or shapes[0] != shapes[1]:
+        return "another past than it was given; it must return one of its form"
+    return _array(made[0], np.shape(args[2]))
 
 
 def _parameters(made: Any) -> str | None:

@@ -3,7 +3,7 @@
 Hooks are written for one sequence and one head, and are the identity until overridden (so the base class is NoPE).
 Attention alone calls them, under `jax.vmap` over batch and heads.
 
-    x ─ embed ─► q, k, v ─ locate ─► query, key, value ─► q·kᵀ · scale ─ score ─ normalize ─► a
+    x ─ embed ─► q, k, v ─ neighbours ─ locate ─► query, key, value ─► q·kᵀ · scale ─ score ─ normalize ─► a
     a ─► a·v + value_bias ─ output ─►
 
 Settings are dataclass fields and static; what is learned lives in a plain dict that the caller owns.
@@ -39,6 +39,8 @@ LIMITS = {
     "reencoded": "cached keys become stale as the text grows, so a cache stores plain k and v and encodes them again",
 }
 """What a scheme may declare in `limits`, each with a reason."""
+Role = Literal["query", "key", "value"]
+ROLES: tuple[Role, ...] = ("query", "key", "value")
 Precedence = Literal["any", "temperature", "first", "last"]
 """Where a scheme stands in a sum: anywhere; before whatever else changes the query, since it multiplies the query by a
 number; first and with no other that changes q or k, since it replaces q·k; or after all others that change q or k,
@@ -226,6 +228,11 @@ class Scheme:
         """What `locate` carries from chunk to chunk, before the first token: arrays of one sequence and head."""
         return ()
 
+    def neighbour_carry(self, dims: Dims) -> dict[Role, PyTree]:
+        """What `neighbours` carries from chunk to chunk, before the first token: arrays of one sequence, for each role
+        that it changes, "query", "key" or "value". Empty where it changes none."""
+        return {}
+
     def scale(self, d: int) -> float:
         """What multiplies q·k; `d` is the head's width before any hook widens it."""
         return d**-0.5
@@ -238,6 +245,14 @@ class Scheme:
         """The info of each token, arrays `[L, ...]`, and the carry after the last. The only hook that sees
         other tokens, hence the one with a carry; `x` is `None` unless the scheme is `contextual`."""
         return at.position, carry
+
+    def neighbours(
+        self, p: Params, role: Role, a: Float[Array, "L H d"], at: At, past: PyTree
+    ) -> tuple[Float[Array, "L H d"], PyTree]:
+        """The queries, keys or values of all heads, as the model made them, each changed by the tokens just before it
+        in its document; and what is carried after the last. Only the roles that `neighbour_carry` names are asked for,
+        before any other hook sees them. `p` is the layer's parameters alone."""
+        return a, past
 
     def query(self, p: Params, q: Float[Array, "L d"], info: PyTree) -> tuple[Float[Array, "L e"], PyTree]:
         """The query of each token, `[L, e]`, and what it passes to `score`, arrays `[L, ...]`. `info` is from `locate`;

@@ -14,7 +14,8 @@ import posenc
 from posenc.contract import DIMS
 from posenc.core.scheme import SCHEMES
 
-HOOKS = "carry scale embed locate query key value score normalize value_bias output lookup".split()
+HOOKS = """carry neighbour_carry scale embed neighbours locate query key value score normalize value_bias output
+    lookup""".split()
 OWN = (
     "it_is_a_value",
     "its_text_names_it",

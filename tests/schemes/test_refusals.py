@@ -50,6 +50,8 @@ hope: base=1.0; fraction=0.0; trained=0
 sinusoidal_2d: layout='sines_first'; order='swapped'; base=100.0; form='axes', base=1.0
 log_n: offset=0.0; offset=2.5; offset=3.0, trained=4
 scale_invariant: tau=0.0; tau=-1.0
+key_offset: fraction=0.0; fraction=1.5; at='middle'
+canon: k=0; k=-1
 sinusoidal: base=0; base=-10; base=1
 t5: buckets=7; buckets=0; buckets=2, bidirectional=True; buckets=6, bidirectional=True; buckets=32, reach=16
 t5: buckets=32, reach=8, bidirectional=True
@@ -144,6 +146,7 @@ SIZES = [
     ("grape_m", (6, 2, 3, 16), "has 3"),
     ("tupe + t5", (6, 4, 4, 16), "q·k"),
     ("rope", (8, 1, 1, 16), "has 1.* 2"),
+    ("key_offset(fraction=0.3)", (8, 1, 8, 16), "fraction=0.3 of 8 features.*fraction=0.25"),
     ("rope(frequencies=(1.0, 0.5))", (8, 1, 8, 16), "2 frequencies.* 8 features.* 4"),
     ("rope(taper=0.1)", (8, 1, 8, 16), "taper=0.1 .*of 4 .*taper=0.25"),
     ("alibi(slopes=(1.0, 0.5))", (8, 4, 2, 16), "2 slopes .* 4 heads"),
@@ -186,8 +189,8 @@ def test_an_odd_head_is_refused_bound_or_not(text):
 
 FUTURE = """carope cope dape_v2 fire fox grape_a grape_ap grape_m inkling music_transformer path rerope
     scale_invariant selective_rope self_extend stick_breaking t5 xpos""".split()
-TWO = """carope convit cope deberta dynamic_ntk fox grape_ap grape_m inkling longrope path selective_rope stick_breaking
-    t5 tupe""".split()
+TWO = """canon carope convit cope deberta dynamic_ntk fox grape_ap grape_m inkling longrope path selective_rope
+    stick_breaking t5 tupe""".split()
 BETWEEN = "abacus binary deberta inkling learned music_transformer shaw t5 tupe".split()
 FEATURES = ["carope", "cope(gates='own')", "fox", "grape_m", "inkling", "path", "selective_rope"]
 ARGUMENTS = {"bidirectional": {"mask": "full"}, "cross": {"key_x": np.ones((4, 8), np.float32)}}

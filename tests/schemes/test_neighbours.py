@@ -1,0 +1,72 @@
+"""Tokens that read those just before them: what one layer can do with that, and where it is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from tests.schemes.helpers import DIMS, attend, made, tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"),
+    [
+        ("key_offset(fraction=1.0)", {}),
+        (
+            "kv_shift",
+            {"key": jnp.array([[0.0, 1.0]]), "value": jnp.array([[1.0, 0.0]])},
+        ),
+    ],
+)
+def test_one_layer_is_an_induction_head(text, weights):
+    """Each token finds what stood after it before: its query meets, at the key of that, its own earlier self."""
+    said = np.array([3, 1, 4, 1, 5, 0, 2, 6, 3, 1, 4])
+    one = 30 * jnp.eye(8)[said][None, :, None]
+    out = posenc.attend(posenc.parse(text), {"layer": weights, "heads": {}}, one, one, jnp.eye(8)[said][None, :, None])
+    assert out[0, 8, 0].argmax() == 1 and out[0, 10, 0].argmax() == 1
+    nope = posenc.attend(posenc.parse("nope"), None, one, one, jnp.eye(8)[said][None, :, None])
+    assert nope[0, 8, 0].argmax() == 3
+
+
+def test_at_the_start_learned_shifts_change_nothing():
+    q, k, v, _ = tokens(7)
+    ours, plain = (attend(*made(text), q, k, v) for text in ("kv_shift + rope", "nope + rope"))
+    np.testing.assert_allclose(ours, plain, atol=1e-6)
+
+
+def test_a_rotation_turns_what_was_mixed():
+    """`canon + rope` mixes first; the other way round the mixture is of turned tokens, since the hook stands first."""
+    q, k, v, _ = tokens(7)
+    scheme, params = made("canon + rope")
+    swapped = posenc.bind("rope + canon", DIMS)
+    np.testing.assert_array_equal(attend(scheme, params, q, k, v), attend(swapped, params[::-1], q, k, v))
+
+
+def test_values_may_be_wider_than_keys_where_numbers_mix_them():
+    q, k, _, _ = tokens(7)
+    v = np.random.default_rng(1).normal(size=(7, DIMS.heads, 9)).astype(np.float32)
+    params = {"layer": {name: jnp.array([[0.5, 0.25]] * DIMS.heads) for name in ("key", "value")}, "heads": {}}
+    ours = attend(posenc.parse("kv_shift"), params, q, k, v)
+    mixed = [0.5 * a + 0.25 * np.pad(a, ((1, 0), (0, 0), (0, 0)))[:-1] for a in (k, v)]
+    np.testing.assert_allclose(ours, attend(posenc.parse("nope"), None, q, *mixed), atol=1e-6)
+
+
+def test_a_part_of_the_queries_is_refused_where_they_read_those_before():
+    scheme, params = made("canon")
+    q, k, v, _ = tokens(7)
+    with pytest.raises(ValueError, match="'canon' changes each query by those before it"):
+        posenc.attend(scheme, params, q[3:], k, v, query_start=3)
+
+
+def test_several_keep_apart_what_they_carry():
+    """`key_offset + canon + kv_shift` token by token is what it is at once."""
+    scheme, params = made("key_offset + canon(k=3) + kv_shift + alibi")
+    params = jax.tree.map(lambda a: a + 0.1, params)
+    q, k, v, _ = tokens(9)
+    whole = attend(scheme, params, q, k, v)
+    cache, outs = posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=9), []
+    for start, end in ((0, 2), (2, 3), (3, 7), (7, 9)):
+        out, cache = posenc.attend(scheme, params, *(a[None, start:end] for a in (q, k, v)), cache=cache)
+        outs.append(out[0])
+    np.testing.assert_allclose(np.concatenate(outs), whole, atol=1e-5)
