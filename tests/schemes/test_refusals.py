@@ -96,6 +96,7 @@ TEXTS = [
     ("pope + rope", "'pope'.*'rope'"),
     ("tapa + vo_rope", "q or"),
     *[(text, "'path' replaces") for text in ("path + rope", "rope + path", "log_n + path", "alibi + path")],
+    *[(text, "'wall' replaces") for text in ("wall + rope", "rope + wall", "log_n + wall", "alibi + wall")],
     *[(f"transformer_xl + {last}", "last") for last in ("rope", "shaw", "transformer_xl", "(rope + alibi) @ index")],
     *[(f"rope + {name}", f"'{name}'.*before") for name in ("log_n", "ssmax", "llama4")],
     ("rope + bam(ssmax=True)", "'bam'.*before"),
@@ -188,11 +189,11 @@ def test_an_odd_head_is_refused_bound_or_not(text):
 
 
 FUTURE = """carope cope dape_v2 fire fox grape_a grape_ap grape_m inkling music_transformer path rerope
-    scale_invariant selective_rope self_extend stick_breaking t5 xpos""".split()
+    scale_invariant selective_rope self_extend stick_breaking t5 wall xpos""".split()
 TWO = """canon carope convit cope deberta dynamic_ntk fox grape_ap grape_m inkling longrope path selective_rope
-    stick_breaking t5 tupe""".split()
+    stick_breaking t5 tupe wall""".split()
 BETWEEN = "abacus binary deberta inkling learned music_transformer shaw t5 tupe".split()
-FEATURES = ["carope", "cope(gates='own')", "fox", "grape_m", "inkling", "path", "selective_rope"]
+FEATURES = ["carope", "cope(gates='own')", "fox", "grape_m", "inkling", "path", "selective_rope", "wall"]
 ARGUMENTS = {"bidirectional": {"mask": "full"}, "cross": {"key_x": np.ones((4, 8), np.float32)}}
 
 
