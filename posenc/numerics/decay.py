@@ -18,6 +18,8 @@ from posenc.numerics.sizes import are_numbers, round_up
 
 BLOCK = 32
 """Queries of a block."""
+ROUNDING = 1.0
+"""More than rounding adds to a difference of sums that is 0."""
 
 
 def decayed(
@@ -55,6 +57,6 @@ def decayed(
     return out.reshape(-1, out.shape[-1])[:count]
 
 
-def _falling(x: Float[Array, ...]) -> Float[Array, ...]:
-    """x where it is not above 0; what is, no query sees."""
-    return jnp.where(x <= 0, x, 0)
+def _falling(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """x where a query may see it. There it is at most 0, but for the rounding of its sums, whose gradient must pass."""
+    return jnp.where(x < ROUNDING, x, 0)
