@@ -57,6 +57,6 @@ def decayed(
     return out.reshape(-1, out.shape[-1])[:count]
 
 
-def _falling(x: Float[Array, "..."]) -> Float[Array, "..."]:
+def _falling(x: Float[Array, ...]) -> Float[Array, ...]:
     """x where a query may see it. There it is at most 0, but for the rounding of its sums, whose gradient must pass."""
     return jnp.where(x < ROUNDING, x, 0)

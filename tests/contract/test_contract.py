@@ -144,6 +144,7 @@ def test_it_belongs_to_a_family(name):
 UNCOMPARED = {
     "binary": "told in tutorials; no authors released code",
     "carope": "published as an equation; no authors' code was found",
+    "dual_triangle": "published as an equation; the authors' code was not in reach",
     "hope": "published as an equation; no authors' code was found",
     "ssmax": "published as an equation; no authors' code was found",
     "tapa": "published as an equation; no authors' code was found",

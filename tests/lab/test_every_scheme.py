@@ -26,7 +26,7 @@ ON_TASKS = {
     "addition": {"abacus": "abacus @ given('digit')"},
     "minesweeper": {
         **{name: f"{name} @ axes('row', 'col')" for name in ("convit", "liere", "sinusoidal_2d")},
-        **{name: f"{name} @ axes('row', 'col')" for name in ("rope_2d", "rope_axes")},
+        **{name: f"{name} @ axes('row', 'col')" for name in ("relative_2d", "rope_2d", "rope_axes")},
         "mrope": "mrope @ axes('row', 'row', 'col')",
     },
 }

@@ -52,6 +52,9 @@ log_n: offset=0.0; offset=2.5; offset=3.0, trained=4
 scale_invariant: tau=0.0; tau=-1.0
 key_offset: fraction=0.0; fraction=1.5; at='middle'
 canon: k=0; k=-1
+entmax: alpha=1.0; alpha=2.5; alpha=0.5
+asentmax: delta=-1.0; spread=0.0; kind='both'
+relative_2d: height=0; width=-1
 sinusoidal: base=0; base=-10; base=1
 t5: buckets=7; buckets=0; buckets=2, bidirectional=True; buckets=6, bidirectional=True; buckets=32, reach=16
 t5: buckets=32, reach=8, bidirectional=True
@@ -99,6 +102,9 @@ TEXTS = [
     *[(text, "'wall' replaces") for text in ("wall + rope", "rope + wall", "log_n + wall", "alibi + wall")],
     *[(f"transformer_xl + {last}", "last") for last in ("rope", "shaw", "transformer_xl", "(rope + alibi) @ index")],
     *[(f"rope + {name}", f"'{name}'.*before") for name in ("log_n", "ssmax", "llama4")],
+    ("dual_triangle + rope", "'dual_triangle' gives"),
+    ("entmax + stick_breaking", "softmax"),
+    ("rope + asentmax", "'asentmax'.*before"),
     ("rope + bam(ssmax=True)", "'bam'.*before"),
     ("rope + (log_n + alibi) @ index", "'log_n'.*before"),
     ("nope + (rope + log_n) @ index", "'log_n'.*before"),
@@ -147,6 +153,7 @@ SIZES = [
     ("grape_m", (6, 2, 3, 16), "has 3"),
     ("tupe + t5", (6, 4, 4, 16), "q·k"),
     ("rope", (8, 1, 1, 16), "has 1.* 2"),
+    ("dual_triangle", (8, 1, 7, 16), "has 7; take 6 or 8"),
     ("key_offset(fraction=0.3)", (8, 1, 8, 16), "fraction=0.3 of 8 features.*fraction=0.25"),
     ("rope(frequencies=(1.0, 0.5))", (8, 1, 8, 16), "2 frequencies.* 8 features.* 4"),
     ("rope(taper=0.1)", (8, 1, 8, 16), "taper=0.1 .*of 4 .*taper=0.25"),
@@ -228,7 +235,18 @@ def test_what_reads_features_is_refused_without_them(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["convit", "fourier(axes=2)", "liere", "log_cpb(axes=2)", "mrope", "rope_2d", "rope_axes", "sinusoidal_2d"]
+    "text",
+    [
+        "convit",
+        "fourier(axes=2)",
+        "liere",
+        "log_cpb(axes=2)",
+        "mrope",
+        "relative_2d",
+        "rope_2d",
+        "rope_axes",
+        "sinusoidal_2d",
+    ],
 )
 def test_positions_of_another_number_of_axes_are_refused(text):
     with pytest.raises(ValueError, match=f"{posenc.parse(text).axes} axes"):
