@@ -60,10 +60,10 @@ def compiled(cells: Iterable[Any]) -> dict[str, float]:
     """Seconds of compiling, by program, when these runs follow one another in this process."""
     import jax.numpy as jnp
 
+    from posenc.lab.compiling import count_compilations
     from posenc.lab.run.plan import evaluated
     from posenc.lab.spec.run import Knobs, Plan
     from posenc.lab.tasks.floors import floors
-    from posenc.lab.compiling import count_compilations
     from posenc.lab.train.lanes import Arrangement, stack
     from posenc.lab.train.training import as_arrays, program
 

@@ -91,7 +91,10 @@ FAULTS = {
         CACHE + "extend", "length + new, index, ", "length, index, ", "nope", DECODE
     ),
     "the carry is not kept": Fault(
-        CACHE + "extend", "segment, carry, *document", "segment, cache.carry, *document", "fox", DECODE
+        CACHE + "extend", "segment, carry, past", "segment, cache.carry, past", "fox", DECODE
+    ),
+    "the token before is not kept": Fault(
+        CACHE + "extend", "carry, past, *document", "carry, cache.past, *document", "kv_shift", DECODE
     ),
     "positions are one too many in decoding": Fault(
         CACHE + "extend", "at = describe(scheme, qi,", "at = describe(scheme, qi + 1,", "log_n(trained=4)", DECODE
