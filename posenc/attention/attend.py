@@ -64,7 +64,7 @@ def attend(
     `[L]` or `[..., L]`, a tuple of such for a sum, or None: the index counted from where the token's document began;
     `posenc.place` may give drawn distances in their place.
     `segments` likewise are whole numbers: a document's, above 0 and in one piece, and 0 for padding, which nobody sees;
-    or booleans, True where no padding is, for sequences of one document.
+    or booleans, True where no padding is, for sequences of one document, which is number 1.
     Padding ends no document and takes a place in it; pass positions where it should take none. The keys' own default
     to the queries' where lengths agree.
 

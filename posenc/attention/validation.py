@@ -158,6 +158,11 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
             f"{label(scheme)} changes each query by those before it, which are not here; pass a whole sequence, or one"
             " part after another with a cache."
         )
+    if apart and t.segments is not None and (t.segments.dtype == bool) != (t.key_segments.dtype == bool):
+        raise ValueError(
+            "Of segments and key_segments one holds numbers and the other booleans, which know one document; give both"
+            " as numbers, 0 for padding."
+        )
     if query_start is not None and t.segments is not None and t.positions is None:
         raise ValueError("Where queries start inside a segment its start is unknown; pass positions and key_positions.")
     if isinstance(query_start, int) and query_start >= FAR:

@@ -48,6 +48,8 @@ class Programs:
         self._called: set[Hashable] = set()
 
     def __call__(self, *args: Any) -> Any:
+        if any(isinstance(a, jax.core.Tracer) for a in jax.tree.leaves(args[self._static :])):
+            return self._f(*args)  # a part of another program, which jax refuses options of its own
         key, jitted = self._find(args)
         self._called.add(key)
         return jitted(*args[self._static :])

@@ -60,6 +60,12 @@ def test_what_is_no_number_of_a_document_is_refused(segments):
         attend(posenc.bind("nope", DIMS), None, q, q, q, segments=segments)
 
 
+def test_booleans_and_numbers_are_not_mixed():
+    q = drawn(12, 4, 8)
+    with pytest.raises(ValueError, match="key_segments one holds numbers"):
+        attend(posenc.bind("nope", DIMS), None, q, q, q, segments=np.ones(12, int), key_segments=np.ones(12, bool))
+
+
 def test_rows_without_a_key_are_zero_and_what_is_no_number_stays_one():
     s = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [-np.inf, -np.inf, 5.0], [np.nan, 1.0, 2.0], [-1e38, -1e38, 0.0]])
     seen = np.array([[True, True, False], [False] * 3, [True, True, False], [True] * 3, [True, True, False]])

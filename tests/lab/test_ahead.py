@@ -2,6 +2,7 @@
 
 import threading
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from posenc.lab.run.ahead import Compiler
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.train.ahead import Ahead
 from posenc.lab.train.lanes import Arrangement, stack
-from posenc.lab.train.training import as_arrays, program, resolve
+from posenc.lab.train.training import as_arrays, init, program, resolve, segment
 
 SMALL = {"width": 8, "depth": 1, "heads": 2, "hidden": 8, "batch": 4}
 SIZES = (4, 8, 12)
@@ -69,6 +70,20 @@ def test_a_part_that_has_not_begun_is_taken_back_and_one_that_has_is_waited_for(
     compiler.settle("second", "evaluate")  # it fails again, and says why, where it is called
     assert done == ["first"]
     compiler.close()
+
+
+def test_programs_with_options_are_parts_of_others(monkeypatch):
+    """As where a checkpoint is read, whose shapes are those of the initial state."""
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    compiling.options.cache_clear()
+    how, cell = Arrangement("map", 1), resolve(Run(scheme="rope", task="token_k_back(k=2)", length=8, **SMALL))
+    lane, alone = stack([as_arrays(Knobs())], how), as_arrays(Knobs())
+    shapes = jax.eval_shape(program(cell, 2, 16, how).init, lane)
+    state = jax.jit(lambda knobs: init(cell, knobs))(alone)
+    assert [a.shape[1:] for a in jax.tree.leaves(shapes)] == [a.shape for a in jax.tree.leaves(state)]
+    steps = lambda state: segment(cell, 2, state, alone, np.int32(0), np.int32(4))[1]  # noqa: E731
+    np.testing.assert_allclose(jax.jit(steps)(state), steps(state), rtol=1e-6)
+    compiling.options.cache_clear()
 
 
 def test_an_option_that_xla_does_not_know_stops_nothing(monkeypatch):

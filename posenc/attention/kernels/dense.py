@@ -124,8 +124,9 @@ def softmax(s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Float[Array, "Q
 
 def _weights(s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Float[Array, "Q K"]:
     s = jnp.where(seen, s, -jnp.inf)
-    nothing = (-s).min(-1, keepdims=True) == jnp.inf  # by `s.max`, XLA would mask s once more, one by one
-    e = jnp.exp(s - s.max(-1, keepdims=True))
+    top, lowest = s.max(-1, keepdims=True, initial=-jnp.inf), (-s).min(-1, keepdims=True, initial=jnp.inf)
+    nothing = lowest == jnp.inf  # asked of `top`, XLA would mask s once more, one by one
+    e = jnp.exp(s - top)
     return jnp.where(nothing, 0.0, e / e.sum(-1, keepdims=True))
 
 

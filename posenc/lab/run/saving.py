@@ -239,7 +239,8 @@ def _why_not(manifest: checkpoints.Manifest, ids: Sequence[str], program: Mappin
     for name in program.keys() | manifest.program.keys():
         before, now = manifest.program.get(name), program.get(name)
         if before != now:
-            return f"it is of another run ({name} was {str(before)[:16]} and is {str(now)[:16]})"
+            which = "the same run, otherwise rounded" if name == "rounding" else "another run"
+            return f"it is of {which} ({name} was {str(before)[:16]} and is {str(now)[:16]})"
     if missing := [id for id in ids if id not in manifest.ids]:
         return f"it lacks {len(missing)} of the {len(ids)} trials"
     return ""
