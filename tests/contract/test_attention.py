@@ -191,7 +191,7 @@ ACT = {
     "keys' document again": (ValueError, "key_segments names", {"segments": TWO, "key_segments": [1, 2, 1] * 3}),
     "positions for parts": (ValueError, "tuple of 2.*give one array", {"positions": (np.arange(9),) * 2}),
     "segments' shape": (ValueError, "segments has the shape", {"segments": TWO[:4]}),
-    "segments' type": (TypeError, "type float32; it holds whole numbers", {"segments": TWO.astype(np.float32)}),
+    "segments' type": (TypeError, "type float32; it holds documents' numbers", {"segments": TWO.astype(np.float32)}),
     "x": (ValueError, r"x has the shape \(8, 32\)", {"x": draw(8, 32)}),
     "one side's positions": (ValueError, "both positions and key_positions", {"key_positions": np.arange(9)}),
     "one side's segments": (ValueError, "both segments and key_segments", {"key_segments": TWO}),

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+WIDTH = 8
+
 
 def embed(scheme, layer, x, pos):
     return axes(scheme, x, pos) if scheme.form == "axes" else waves(x, pos)

@@ -4,6 +4,7 @@ A module here is named after a scheme and shares no code with posenc:
 
     def attend(scheme, heads, q, k, v, x, pos, seen) -> out     # heads: the merged parameters of each head
     def embed(scheme, layer, x, pos) -> x                       # for schemes that act on the input
+    WIDTH = 8                                                   # for those that no other width serves
 """
 
 import importlib
@@ -42,27 +43,28 @@ def shaken(params, seed):
     return jax.tree.map(lambda a: jnp.asarray(a, float) * 0.7 + rng.normal(0.3, 0.5, a.shape), params)
 
 
-def tokens(seed, axes=1):
+def tokens(seed, axes=1, width=WIDTH):
     rng = np.random.default_rng(seed)
     q, k, v = (rng.normal(size=(LENGTH, HEADS, HEAD)) for _ in range(3))
     pos = np.cumsum(rng.integers(1, 4, (LENGTH, axes) if axes > 1 else LENGTH), 0) - 1
-    return q, k, v, rng.normal(size=(LENGTH, WIDTH)), pos.astype(np.int32)
+    return q, k, v, rng.normal(size=(LENGTH, width)), pos.astype(np.int32)
 
 
 def test_a_scheme_equals_its_equation(cls, given, x64, record_property):
     module, apart = oracle(cls.name), []
+    width = getattr(module, "WIDTH", WIDTH)
 
     def equal(ours, theirs):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
         apart.append(float(np.abs(ours - theirs).max()))
 
     for causal in (True, False):
-        dims = posenc.Dims(WIDTH, HEADS, HEAD, TRAINED, longest=64, causal=causal)
+        dims = posenc.Dims(width, HEADS, HEAD, TRAINED, longest=64, causal=causal)
         scheme = posenc.bind(cls(**given), dims)
         if not causal and "bidirectional" in scheme.limits:
             continue
         params = shaken(posenc.init(scheme, jax.random.key(3), dims), seed=4)
-        q, k, v, x, pos = tokens(5, scheme.axes)
+        q, k, v, x, pos = tokens(5, scheme.axes, width)
         if hasattr(module, "embed"):
             layer = jax.tree.map(np.asarray, params["layer"])
             ours = posenc.embed(scheme, params, x, positions=pos)
