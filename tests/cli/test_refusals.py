@@ -139,7 +139,7 @@ def test_the_sentence_has_the_nearest_name_or_how_it_is_written_here(refuse, nam
     [
         (
             ["describe", "ropee"],
-            "Known: rope, mrope, rerope, carope, vo_rope and 51 more; `posenc list schemes` has all.",
+            "Known: rope, mrope, rerope, carope, rope_axes and 62 more; `posenc list schemes` has all.",
         ),
         (["run", "--task", "revers_string"], "more; `posenc list tasks` has all."),
         (["run", "--step", "3"], "more; `posenc run --help` has all."),

@@ -146,7 +146,6 @@ UNCOMPARED = {
     "carope": "published as an equation; no authors' code was found",
     "dual_triangle": "published as an equation; the authors' code was not in reach",
     "hope": "published as an equation; no authors' code was found",
-    "ssmax": "published as an equation; no authors' code was found",
     "tapa": "published as an equation; no authors' code was found",
 }
 """Schemes without golden numbers, and why."""

@@ -87,10 +87,13 @@ AFTER_TRAINING = {
 all positions, such as `pi`, are not RoPE within the length trained on either."""
 EQUAL = {"mrope": "rope", "abacus": "learned"}
 """Scheme to the row that it equals on a line of text: M-RoPE at the base of that row, Abacus at the index."""
-IN_THE_PLANE = ("rope_2d", "sinusoidal_2d")
+IN_THE_PLANE = ("relative_2d", "rope_2d", "rope_axes", "sinusoidal_2d")
 """Schemes without a row, since a line of text has no second coordinate."""
 
-WITHOUT = frozenset({*AFTER_TRAINING, *EQUAL, *IN_THE_PLANE})
+UNMEASURED = (*"asentmax bam canon dual_triangle entmax key_offset kv_shift scale_invariant wall".split(),)
+"""Schemes whose rows are still to be trained."""
+
+WITHOUT = frozenset({*AFTER_TRAINING, *EQUAL, *IN_THE_PLANE, *UNMEASURED})
 """Schemes that are not trained."""
 
 
