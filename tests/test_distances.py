@@ -121,11 +121,12 @@ def test_each_sequence_may_have_distances_of_its_own_and_a_part_of_a_sum_too(x64
 
 
 SERVED = (
-    "alibi convit cope dape dape_v2 deberta fox grape_a kerple log_cpb music_transformer nope path sandwich shaw"
-    " stick_breaking t5 tapa transformer_xl"
+    "alibi bam canon convit cope dape dape_v2 deberta dual_triangle entmax fox grape_a kerple key_offset kv_shift"
+    " log_cpb music_transformer nope path sandwich shaw stick_breaking t5 tapa transformer_xl wall"
 ).split()
 APART = [
     *(("kerple", {"kernel": kernel, "weight": True}) for kernel in ("power", "none")),
+    ("bam", SCHEMES.find("bam").samples[1]),  # its scale is of the position
     *(("transformer_xl", own) for own in ({}, {"base": 100.0})),
 ]
 EVERY = [(name, own) for name in posenc.names() for own in ({}, *SCHEMES.find(name).samples)]
