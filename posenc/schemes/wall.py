@@ -19,8 +19,8 @@ class Wall(Scheme, name="wall"):
         s_ij = Σ_n q_in k_jn exp(P_in - P_jn) / √d,   P_i = Σ_{l ≤ i} log σ(W_h x_l + b_h)
 
     The key's own gate is left out, so a token's score with itself is unchanged. b starts at 8, where a gate is 0.9997,
-    and W near 0. Equal gates multiply the product, where FoX adds to it: FoX is no special case. The authors' scalar
-    gate is FoX's: `wall + fox`. Sums restart with each document, skip padding and are kept in float32; their
+    and W near 0. Gates equal in all features multiply the product; FoX's gate adds to the score. The scalar gate of the
+    authors is FoX's: `wall + fox`. Sums restart with each document, skip padding and are kept in float32; their
     differences are taken before the exponential, by blocks of queries with an anchor each (`numerics.decay`), so that
     nothing overflows. Released kernels work in base 2 with the same gates.
 

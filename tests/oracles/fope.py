@@ -2,15 +2,11 @@
 
 import math
 
-from tests.oracles import loop
+from tests.oracles.turned import of_complex
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
-    def score(h, p, i, j):
-        asked, told = turned(scheme, p, q[i, h], pos[i]), turned(scheme, p, k[j, h], pos[j])
-        return sum((a * b.conjugate()).real for a, b in zip(asked, told, strict=True)) / math.sqrt(q.shape[-1])
-
-    return loop.attend(heads, q, k, v, seen, score)
+    return of_complex(lambda p, *token: turned(scheme, p, *token), heads, q, k, v, pos, seen)
 
 
 def turned(scheme, head, x, p):

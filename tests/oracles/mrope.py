@@ -1,18 +1,12 @@
 """Wang et al. (2024), §2.1: each pair reads time, height or width, and turns as in RoPE."""
 
 import cmath
-import math
 
-from tests.oracles import loop
 from tests.oracles import turned as parts
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
-    def score(h, p, i, j):
-        asked, told = turned(scheme, q[i, h], pos[i]), turned(scheme, k[j, h], pos[j])
-        return sum((a * b.conjugate()).real for a, b in zip(asked, told, strict=True)) / math.sqrt(q.shape[-1])
-
-    return loop.attend(heads, q, k, v, seen, score)
+    return parts.of_complex(lambda _, *token: turned(scheme, *token), heads, q, k, v, pos, seen)
 
 
 def turned(scheme, x, place):

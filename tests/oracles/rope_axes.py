@@ -1,17 +1,12 @@
 """FLUX and its relatives: each axis of a position turns its own slice of the head, by complex numbers."""
 
 import cmath
-import math
 
-from tests.oracles import loop
+from tests.oracles.turned import of_complex
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
-    def score(h, p, i, j):
-        asked, told = turned(scheme, q[i, h], pos[i]), turned(scheme, k[j, h], pos[j])
-        return sum((a * b.conjugate()).real for a, b in zip(asked, told, strict=True)) / math.sqrt(q.shape[-1])
-
-    return loop.attend(heads, q, k, v, seen, score)
+    return of_complex(lambda _, *token: turned(scheme, *token), heads, q, k, v, pos, seen)
 
 
 def turned(scheme, x, place):

@@ -9,7 +9,8 @@ def attend(scheme, heads, q, k, v, pos, seen, rates, size=lambda p: 1.0):
     """Softmax of turned scores: `rates(p)` are the frequencies at position p, `size(p)` the factor there."""
     d = q.shape[-1]
 
-    def token(x, p):
+    def token(_, x, p):
+        p = float(p)
         width, w = round(scheme.fraction * d), rates(p)
         out = []
         for n in range(width // 2):
@@ -18,9 +19,15 @@ def attend(scheme, heads, q, k, v, pos, seen, rates, size=lambda p: 1.0):
             out.append(complex(x[a], x[b]) * turn * size(p))
         return out + [complex(c, 0) for c in rest(scheme, x, width)]
 
+    return of_complex(token, heads, q, k, v, pos, seen)
+
+
+def of_complex(turn, heads, q, k, v, pos, seen):
+    """Softmax of the real products of what `turn(p, x, place)` makes of a query and a key: complex numbers."""
+
     def score(h, p, i, j):
-        asked, told = token(q[i, h], float(pos[i])), token(k[j, h], float(pos[j]))
-        return sum((a * b.conjugate()).real for a, b in zip(asked, told, strict=True)) / math.sqrt(d)
+        asked, told = turn(p, q[i, h], pos[i]), turn(p, k[j, h], pos[j])
+        return sum((a * b.conjugate()).real for a, b in zip(asked, told, strict=True)) / math.sqrt(q.shape[-1])
 
     return loop.attend(heads, q, k, v, seen, score)
 

@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, PyTree, UInt32
 
-from posenc.core.compose import layers
 from posenc.lab.compiling import Programs
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.tasks import Batch, Task
@@ -35,7 +34,7 @@ from posenc.lab.tasks.measure import (
     width,
 )
 from posenc.lab.train.lanes import Arrangement, lanes
-from posenc.lab.train.shapes import endless, known_classes
+from posenc.lab.train.shapes import endless, known_classes, places
 
 SCORES = 2**22
 """Scores of one layer, or logits, evaluated at once: more would be no faster, and take most of a sweep's memory."""
@@ -82,7 +81,7 @@ def rounds(task: Task, sizes: Sequence[int]) -> tuple[int, ...]:
 def counting(resolved: Any, rows: int, length: int) -> Counting:
     """How the models of a resolved run are evaluated on so many examples of so many tokens, which are padded unless
     something is drawn."""
-    positions = any(layer.coordinates for layer in layers(resolved.scheme))
+    positions = places(resolved.scheme)
     as_trained = resolved.run.evaluation == "as_trained"
     if not draws(resolved):
         length = _padding(resolved)(length)
@@ -194,7 +193,7 @@ def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: b
 
 def draws(resolved: Any) -> bool:
     """Whether evaluation draws positions, dropout or shifts, by the shape of the examples."""
-    return resolved.run.evaluation == "as_trained" or any(layer.coordinates for layer in layers(resolved.scheme))
+    return resolved.run.evaluation == "as_trained" or places(resolved.scheme)
 
 
 def own_tokens(resolved: Any, n: int, batch: Batch) -> Batch:

@@ -14,12 +14,12 @@ import jax
 import numpy as np
 
 from posenc.coordinates import check_reach
-from posenc.core.compose import layers
 from posenc.lab.models.interface import coordinate_inputs, inputs
 from posenc.lab.spec.run import Knobs
 from posenc.lab.tasks import Task
 from posenc.lab.train.device import memory
 from posenc.lab.train.evaluation import SCORES
+from posenc.lab.train.shapes import places
 from posenc.lab.train.training import ResolvedRun, State, as_arrays, init, stages
 from posenc.naming import bind
 from posenc.numerics.sizes import gib
@@ -80,7 +80,7 @@ def _check_draws(resolved: ResolvedRun, longest: int) -> None:
 
     What a task offers may differ from row to row, as a sum does in length, so many rows are looked at.
     """
-    if not any(layer.coordinates for layer in layers(resolved.scheme)):
+    if not places(resolved.scheme):
         return
     scheme = bind(resolved.scheme, resolved.shape.dims)  # a model that binds its own schemes leaves this one open
     for n, training in ((resolved.run.length, True), (longest, resolved.run.evaluation == "as_trained")):

@@ -52,8 +52,7 @@ def step_shape(scheme: Any, shape: Shape, schedule: str, batching: Batching) -> 
         vocab=bucket_classes(shape.vocab),
         classes=bucket_classes(shape.classes),
     )
-    drawn = any(layer.coordinates for layer in layers(scheme))
-    batches, most = batching.shapes(drawn), shape.dims.table
+    batches, most = batching.shapes(drawn=places(scheme)), shape.dims.table
     names = _read(bind(scheme, shape.dims), batches[-1].inputs)
     within = lambda a: a.shape if endless(scheme) else (*a.shape[:-1], min(a.shape[-1], most))  # noqa: E731
     sizes = tuple(tuple(map(within, jax.tree.leaves(batch.reading(names)))) for batch in batches)
@@ -63,6 +62,11 @@ def step_shape(scheme: Any, shape: Shape, schedule: str, batching: Batching) -> 
 def known_classes(logits: Float[Array, "*rows classes"], classes: Any) -> Bool[Array, "*rows classes"]:
     """Which classes of a model the task has: the first so many."""
     return jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1) < classes
+
+
+def places(scheme: Any) -> bool:
+    """Whether any layer has coordinates, which may draw positions."""
+    return any(layer.coordinates for layer in layers(scheme))
 
 
 def endless(scheme: Any) -> bool:
