@@ -15,11 +15,16 @@ from posenc.lab.spec.committed import record_of
 EXPERIMENTS = Path(__file__).resolve().parent.parent
 
 
-def main(folder=EXPERIMENTS / "figures"):
-    """Write the figure as SVG, PDF and PNG, with its numbers and its caption."""
+def every_record():
+    """Return the results of all records of the atlas as one."""
     paths = [record_of(EXPERIMENTS / f"{name}.py") for name in atlas.EXPERIMENTS]
     first, *others = (load(path) for path in paths if path.is_file())
-    results = replace(first, records=(*first.records, *(record for of in others for record in of.records)))
+    return replace(first, records=(*first.records, *(record for of in others for record in of.records)))
+
+
+def main(folder=EXPERIMENTS / "figures"):
+    """Write the figure as SVG, PDF and PNG, with its numbers and its caption."""
+    results = every_record()
     drawing = atlas_drawing(results)
     for path in save(drawing.figure, Path(folder), "atlas_both", results, drawing.caption, drawing.rows):
         print(path)

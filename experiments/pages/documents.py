@@ -20,6 +20,7 @@ from posenc.lab.explain import aliases
 from posenc.lab.results import atlas_cells
 from posenc.lab.results.statistics import summary
 from posenc.lab.spec import atlas
+from posenc.lab.spec.experiment_file import executed
 
 ROOT = FOLDER.parent
 Row = tuple[str, ...]
@@ -38,6 +39,15 @@ NEEDS = {
     "parity": "compute parity",
 }
 """Task of the atlas to what a model must do."""
+FIRST = (
+    *((probe, "decoder") for probe in ("offset", "pointer", "index", "memory", "recall", "copy", "parity")),
+    *((probe, "encoder") for probe in ("offset", "index", "order")),
+)
+"""Tasks and models of the README's table."""
+USUAL = ("rope", "alibi", "t5(buckets=16, reach=16)", "learned", "sinusoidal", "nope")
+"""Schemes that a reader may use already, the most frequent first."""
+SHOWN = 3
+"""Names in a cell of the README's table."""
 FAR, TWICE = 4.0, 2.0
 """Multiples of the longest trained size."""
 
@@ -80,6 +90,20 @@ def needs(model: str) -> Iterator[Row]:
             twice = [f"`{row}`" for row in sorted(reach) if TWICE <= reach[row] < FAR]
             less, unlearned = sum(0 < t < TWICE for t in reach.values()), sum(not t for t in reach.values())
             yield NEEDS[probe], ", ".join(far) or "none", ", ".join(twice) or "none", str(less), str(unlearned)
+
+
+def first_needs() -> Iterator[Row]:
+    """Yield for each task of the README the well-known rows that hold furthest, those that fail, and their accuracy."""
+    yield "I need to …", "in a", "take", "holds up to", "not", "how sure: accuracy at 2 L"
+    known = executed(FOLDER / "figures" / "atlas_first.py").ROWS
+    for probe, model in FIRST:
+        of = {c.row: c for c in cells() if (c.model, c.probe) == (model, probe) and c.row in known}
+        take = sorted(of.values(), key=lambda c: (-(c.reach or 0), -c.twice, c.row))
+        take = [c for c in take if c.reach == take[0].reach][:SHOWN]
+        fail = [of[row] for row in USUAL if (of[row].reach or 0) < min(TWICE, take[0].reach or 0)][:SHOWN]
+        span = f"{min(c.twice for c in take):.2f} against {max(c.twice for c in fail):.2f}, {take[0].seeds} seeds"
+        first, second = (", ".join(f"`{c.row}`" for c in which) for which in (take, fail))
+        yield NEEDS[probe], model, first, f"{take[0].reach:g} L", second, span
 
 
 def longer() -> Iterator[Row]:
@@ -183,6 +207,7 @@ def text_bits() -> Iterator[Row]:
 
 
 TABLES: dict[str, Callable[[], Iterator[Row]]] = {
+    "first_needs": first_needs,
     "needs": functools.partial(needs, "decoder"),
     "needs_of_encoders": functools.partial(needs, "encoder"),
     "longer": longer,

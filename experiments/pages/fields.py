@@ -4,6 +4,7 @@
     {token_k_back|rope|64|last|min}            another metric; min, max, low, high, n, or fall in place of the median
     {token_k_back|rope|64|lr=0.01|bins=16-21}  runs at one learning rate; mean over bins of positions
     {|best!rope|64}                            the best scheme but RoPE, on the only task; also worst, baseline
+    {|rope over alibi|64|p}                    p of the sign test, paired by seed, that one scheme is above another
     {|count|64}                                how many schemes have 0.9 or more up to 64; `schemes` counts all
 
 A task needs no settings, and a scheme none in brackets, where one label alone has the name. A number in a document is
@@ -17,9 +18,10 @@ from collections.abc import Sequence
 
 from experiments.pages.measured import BASELINE, MEMORY, Measured, measured
 from posenc.lab.metrics import LOSSES
+from posenc.lab.results.orders import sign_test
 from posenc.lab.results.table import METRICS
 
-STATISTICS = ("median", "min", "max", "low", "high", "n", "fall")
+STATISTICS = ("median", "min", "max", "low", "high", "n", "p", "fall")
 IN_TEXT = re.compile(r"\{([^{}|]*\|[^{}]*)\}")
 IN_DOCUMENT = re.compile(r"(?:[\d.,]*\d(?: %)?)?<!-- (\w+)\|([^>]*?) -->")
 
@@ -73,6 +75,9 @@ def _number(of: Measured, task: str, scheme: str, size: int, rest: Sequence[str]
         medians = [of.summary(task, label, size, **which).median for label in labels if label not in skipped]
         largest = (word == "best") != ((metric or of.metric(task)) in LOSSES)
         return f"{(max if largest else min)(m for m in medians if m == m):.2f}"
+    if statistic == "p":
+        first, second = (of.by_seed(task, _the_one(name, labels, " ("), size, metric) for name in scheme.split(" over "))
+        return f"{sign_test(first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())):.3f}"
     label = _the_one(scheme, labels, " (")
     if metric == MEMORY:
         return f"{of.memory(task, label, size):.0f}"

@@ -52,14 +52,14 @@ class Measured:
         return {str(task): of for task, of in self.table[self.table.bin.isna()].groupby("task", observed=True)}
 
     @functools.cached_property
-    def _reported(self) -> dict[tuple[Any, ...], list[float]]:
-        """Task, scheme, size and metric to one value for each seed: the median over its reported rates."""
+    def _reported(self) -> dict[tuple[Any, ...], dict[int, float]]:
+        """Task, scheme, size and metric to the value of each seed: the median over its reported rates."""
         t = self.table
         t = t[(t.outcome != BASELINE) & ~t.tuning & t.reported & t.bin.isna()]
         values = t.groupby(["task", "label", "size", "metric", "seed"], observed=True).value.median()
-        found: dict[tuple[Any, ...], list[float]] = {}
-        for (*key, _), number in values.items():
-            found.setdefault(tuple(key), []).append(number)
+        found: dict[tuple[Any, ...], dict[int, float]] = {}
+        for (*key, seed), number in values.items():
+            found.setdefault(tuple(key), {})[seed] = number
         return found
 
     @functools.cached_property
@@ -120,11 +120,15 @@ class Measured:
         """
         metric = metric or self.metric(task)
         if bins is None and rate is None:
-            return self._reported.get((task, label, size, metric), [])
+            return [*self.by_seed(task, label, size, metric).values()]
         t = self.table[(self.table.task == task) & (self.table.label == label)]
         t = t[(t["size"] == size) & (t.metric == metric) & (t.reported if rate is None else t.lr == rate) & ~t.tuning]
         t = t[t.bin.isna() if bins is None else t.bin.between(*bins)]
         return list(t.groupby(["seed", "lr"]).value.mean().groupby("seed").median())
+
+    def by_seed(self, task: str, label: str, size: int, metric: str = "") -> dict[int, float]:
+        """Return the value of each seed: the median over its reported rates."""
+        return self._reported.get((task, label, size, metric or self.metric(task)), {})
 
     def summary(self, *key: Any, **which: Any) -> Summary:
         """Summarize the seeds of a scheme on a task at a size."""

@@ -27,6 +27,8 @@ ON_TOP = ("nope", *atlas.RECURRENT)
 """Rows that others are read against."""
 HEIGHT, HEAD, FOOT = 0.128, 0.85, 0.2
 """Inches of a row, of the headings and of the line below."""
+TITLED_HEAD = 1.8
+"""Inches of headings that are titles."""
 STAR = " *"
 """Behind what RoPE's models are evaluated under."""
 ABOUT = (
@@ -39,22 +41,26 @@ ABOUT = (
 )
 
 
-def atlas_drawing(results: Results) -> Drawing:
-    """The table of the cells that results have, which are its numbers, with how many runs are behind them."""
-    cells = atlas_cells(results)
+def atlas_drawing(results: Results, rows: Sequence[str] = (), titled: bool = False) -> Drawing:
+    """Draw the table of the cells that results have, or of some rows, with how many runs are behind its numbers.
+
+    With `titled` the columns have titles of tasks in place of their short names.
+    """
+    cells = [cell for cell in atlas_cells(results) if not rows or cell.row in rows]
     table_cells = [cell for of_model in on_probes(results) for cell in statistics.cells(of_model)]
     runs = f"n = {numbers(cell.n for cell in table_cells)} runs of each scheme and probe, at the rates that tie."
-    return Drawing(atlas_table(cells), f"{ABOUT}\n{runs} {counts(table_cells)}", [vars(cell) for cell in cells])
+    about = f"{ABOUT}\n{runs} {counts(table_cells)}"
+    return Drawing(atlas_table(cells, titled), about, [vars(cell) for cell in cells])
 
 
-def atlas_table(cells: Sequence[AtlasCell]) -> Figure:
-    """The table of cells; probes that none of them has have no column."""
+def atlas_table(cells: Sequence[AtlasCell], titled: bool = False) -> Figure:
+    """Draw the table of cells; probes that none of them has have no column."""
     columns = [(m, p) for m in atlas.MODELS for p in atlas.PROBES if any((c.model, c.probe) == (m, p) for c in cells)]
-    rows = _rows(cells)
-    with style.canvas(style.PAGE_WIDTH, HEAD + HEIGHT * (len(rows) + 1) + FOOT) as figure:
+    rows, head = _rows(cells), TITLED_HEAD if titled else HEAD
+    with style.canvas(style.PAGE_WIDTH, head + HEIGHT * (len(rows) + 1) + FOOT) as figure:
         axes = figure.subplots(subplot_kw={"label": TABLE, "ylabel": "scheme"})
         _table(axes, {(c.row, c.model, c.probe): c for c in cells}, [*rows], columns)
-        _headings(axes, columns)
+        _headings(axes, columns, titled)
         _families(axes, [*rows.values()], len(columns))
     return figure
 
@@ -110,15 +116,16 @@ def _boxes(axes: Axes, centres: Sequence[tuple[int, int]], **looks: Any) -> None
     axes.add_collection(boxes, autolim=False)
 
 
-def _headings(axes: Axes, columns: Sequence[tuple[str, str]]) -> None:
-    """The names of the probes, and above those of one model its name over a line."""
+def _headings(axes: Axes, columns: Sequence[tuple[str, str]], titled: bool) -> None:
+    """Write the names or titles of the probes, and above those of one model its name over a line."""
     place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "annotation_clip": False}
     for x, (_, probe) in enumerate(columns):
-        axes.annotate(probe, (x, 1), xytext=(0, 3), ha="center", va="bottom", rotation=90, **place)
-    models = [model for model, _ in columns]
+        text = atlas.PROBES[probe].title if titled else probe
+        axes.annotate(text, (x, 1), xytext=(0, 3), ha="center", va="bottom", rotation=90, **place)
+    models, over = [model for model, _ in columns], 112 if titled else 44
     for model in dict.fromkeys(models):
         first, last = models.index(model), len(models) - 1 - models[::-1].index(model)
-        axes.annotate(f"{model}s", ((first + last) / 2, 1), xytext=(0, 44), ha="center", va="bottom", **place)
+        axes.annotate(f"{model}s", ((first + last) / 2, 1), xytext=(0, over), ha="center", va="bottom", **place)
         if first:
             axes.axvline(first - 0.5, color="white", linewidth=4)
 
