@@ -62,11 +62,11 @@ def panels(
     most: int = MOST,
     columns: int = COLUMNS,
 ) -> Drawing:
-    """Several panels beside each other, with their caption, of which `more` is a part.
+    """Draw panels side by side, with their caption, of which `more` is a part.
 
     With `every_rate` the points are runs at every learning rate tried, otherwise at the chosen one. With `claimed` the
     caption says what the results show, which only holds of panels that show all of them. A panel of more lines than
-    `most` is small multiples; others stand in up to so many columns.
+    `most` is small multiples; others stand in up to this many columns.
     """
     style.need_matplotlib()
     labels = dict.fromkeys(s for panel in shown for s in panel.points)
@@ -104,7 +104,7 @@ def looks_of(results: Results, schemes: Iterable[str], most: int = MOST) -> dict
 
 
 def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look], beside: int = 1) -> None:
-    """One of so many panels in a row, with its axes, its floors and the sizes trained on."""
+    """Draw one panel of a row of `beside`, with its axes, its floors and the trained sizes."""
     grey = style.Look(style.FAINT, "", "-", 0.8)
     cut = panel.ends != (0, 1)
     for k, scheme in enumerate(sorted(panel.points, key=list(looks).index)):
@@ -137,16 +137,16 @@ def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look], beside: int 
 
 
 def _has_room(axes: Axes, loss: float) -> bool:
-    """Whether a tick between the powers of ten of a log axis has a label: where no power is in view, which has one. Of
-    an axis that is long for its nine, 2, 3 and 5 do."""
+    """Tell whether a tick between the powers of ten of a log axis has a label. It has one if no power is in view. On an
+    axis that is long for its nine ticks, 2, 3 and 5 have one."""
     low, high = axes.get_ylim()
     decade = low > 0 and math.ceil(math.log10(low)) <= math.log10(high)
     return not decade and (high < 2.5 * low or f"{loss:e}"[0] in "235")
 
 
 def by_merit(shown: Sequence[Panel]) -> list[str]:
-    """The lines of all panels, the best first: by the mean over panels of the mean of their medians beyond the sizes
-    trained on, or everywhere where all are."""
+    """Return the lines of all panels, the best first. The merit is the mean over panels of the mean median beyond the
+    trained sizes, or over all sizes if all were trained."""
     worths: dict[str, list[float]] = {}
     for panel in shown:
         end = panel.trained[1] if panel.trained else -math.inf
@@ -159,7 +159,7 @@ def by_merit(shown: Sequence[Panel]) -> list[str]:
 
 
 def fit_in(table_cells: Sequence[TableCell]) -> bool:
-    """Whether a panel for each task, or for each line of each task where there are many, is few enough."""
+    """Tell whether a panel for each task, or for each line of each task with many lines, is few enough."""
     lines = [len(group) for group in by_range(table_cells).values()]
     return max(lines, default=0) <= MOST or sum(lines) <= PANELS
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TABLE = "table"
-"""What axes are called whose texts are the data."""
+"""Label of axes whose texts are the data."""
 
 ON_TOP = ("nope", *atlas.RECURRENT)
 """Rows that others are read against."""
@@ -30,7 +30,7 @@ HEIGHT, HEAD, FOOT = 0.128, 0.85, 0.2
 TITLED_HEAD = 1.8
 """Inches of headings that are titles."""
 STAR = " *"
-"""Behind what RoPE's models are evaluated under."""
+"""Mark of schemes under which RoPE's models are evaluated."""
 ABOUT = (
     "Number: how far a scheme holds, in L, the longest size trained on: up to there the median share right is at least"
     " 0.9 at every size. Colour: that share at 2 L, from the highest floor (white) to 1 (blue). Grey: less than 0.9 at"

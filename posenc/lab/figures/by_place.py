@@ -22,8 +22,8 @@ WINDOWS = (16, 64)
 
 
 def place_curve(results: Results) -> Drawing:
-    """The share right in each bin of places of the longest texts, one panel per task and training range; of results
-    read by their loss, that.
+    """Draw the share right, or the loss, in each bin of positions of the longest texts, a panel per task and training
+    range.
 
     Diverged runs are left out, since they have no hits. Raises `ValueError` for records without hits, or losses, by
     place.
@@ -95,11 +95,11 @@ def _means(task: TaskRecord, size: int, places: Mapping[str, Any]) -> list[tuple
 
 
 def excess_curve(results: Results, most: int = 15) -> Drawing:
-    """The excess in nats against the place, by octaves, one panel per task and training range, with what readers of the
-    last 16 and 64 tokens lose. Diverged runs are left out.
+    """Draw the excess in nats against the position, by octaves, a panel per task and training range. Lines of
+    predictors that see the last 16 and 64 tokens are added. Diverged runs are left out.
 
-    A scheme that uses its context falls with the place, or stays; one that stays on the line of a window may do no more
-    than see it. Lines end where texts do, up to `most` of them in a panel.
+    A scheme that uses its context falls with the position, or stays. One that stays on the line of a window may do no
+    more than see it. Lines end where texts do, up to `most` of them in a panel.
     """
     return panels(results, excess_panels(results), most=most, more="Losses are above the exact least one.")
 

@@ -47,30 +47,30 @@ FLOORS = {
 EXACT = {"unigram": "the law of one token", "bayes": "the best reader of the source"}
 EXACT |= {f"window {w}": f"one who sees the last {w} tokens" for w in (16, 64)}
 EXACT |= {ONE: "in all scored answers"}
-"""Those of sources whose exact losses are known."""
+"""The metrics of sources whose exact losses are known."""
 METRICS = {
     **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},
     **{"exact": "accuracy (whole answers)", "last": "accuracy (last token)", "beyond": "accuracy (beyond training)"},
     **{NATS: "loss (nats)", "bits": "loss (bits)"},
     GAIN: "gain (share of what the source allows)",
 }
-"""What an axis calls each metric; figures show the share right, also if the metric is an error."""
+"""The name of each metric on an axis. Figures show the share right, also if the metric is an error."""
 ELSEWHERE = ("task", "scheme", "width", "depth", "heads", "shortest", "length", "then", "seed", "lr")
 """Settings that captions name otherwise: in labels, with the model, and as the sizes trained on."""
 
 
 def metric_named(metric: str) -> str:
-    """What an axis calls a metric."""
+    """Return the name of a metric on an axis."""
     return METRICS.get(metric, f"accuracy ({plain(metric)})")
 
 
 def brackets(table_cells: tuple[TableCell, ...]) -> str:
-    """What the spreads are: a range, an interval, or one of them by the number of runs."""
+    """Describe the spreads: a range, an interval, or one of them by the number of runs."""
     return spreads(v for c in table_cells for v in c.values.values())
 
 
 def spreads(groups: Iterable[Sequence[float]]) -> str:
-    """The same for any groups of values of runs."""
+    """Describe the spreads of groups of values of runs."""
     kinds = {summary(v).kind for v in groups}
     if kinds == {INTERVAL}:
         return f"the {INTERVAL}"
@@ -106,7 +106,7 @@ def rate_choice_notes(table_cells: tuple[TableCell, ...]) -> list[str]:
 
 
 def exceptions(table_cells: tuple[TableCell, ...]) -> list[str]:
-    """What is not as usual in the choice by tuning seeds."""
+    """Describe what is unusual in the choice by tuning seeds."""
     return [*unstable(table_cells), *unsettled(table_cells), *left_out(table_cells)]
 
 
@@ -152,8 +152,8 @@ def _named(head: str, names: Sequence[tuple[str, str]], most: int = NAMED) -> li
 
 
 def rate_gaps(table_cells: tuple[TableCell, ...], words: Words | None = None) -> list[str]:
-    """The schemes whose tying rates differ beyond the sizes trained on, by how much, and at which size most; in words
-    of an experiment without the spreads, which are in the table."""
+    """Name the schemes whose tying rates differ beyond the trained sizes, by how much, and at which size most. In words
+    of an experiment the spreads are left out; the table has them."""
     gaps = sorted(filter(None, map(rate_gap, table_cells)), key=lambda gap: (-gap.width, gap.task, gap.scheme))
     names = words.lines(c.scheme for c in table_cells) if words else {}
     shown, whose = [], dict[str, None]()
@@ -255,8 +255,8 @@ def one_rate(table_cells: tuple[TableCell, ...]) -> list[str]:
 
 
 def shared(results: Results) -> str:
-    """What all runs of a task share, so that spreads leave it out: the test sets, and the sizes of training batches
-    where these are drawn for each step and not for each example."""
+    """Say what all runs of a task share, so that spreads leave it out. These are the test sets, and the sizes of
+    training batches if they are drawn for each step."""
     several = [record for record in results.records if record.task.trained[0] < record.task.trained[1]]
     if several and all(record.run.get("lengths", "step") == "step" for record in several):
         return (

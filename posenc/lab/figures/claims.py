@@ -1,8 +1,8 @@
-"""What a caption may claim: which lines solve the sizes trained on, and which one stays clear of others beyond them.
+"""Claims of a caption: the lines that solve the trained sizes, and the one that is clear of others beyond them.
 
-One scheme is called better only from six runs of both on: by a rank-sum test over runs with Holm's correction for all
-pairs of the task, by more than the sampling error of the test set, and above the floor. None is called better where no
-scheme solves the sizes trained on, or all losses still fell.
+One scheme is called better only from six runs of both on. A rank-sum test over runs decides, with Holm's correction for
+all pairs of the task. The gap must exceed the sampling error of the test set, and the better one must be above the
+floor. No scheme is called better if no scheme solves the trained sizes, or if all losses still fell.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SO: dict[Hindrance, str] = {
     "unsolved": "so none is called better beyond them",
     "falling": "so this compares speed of learning; train longer",
 }
-"""What follows where no scheme can be called better."""
+"""The sentence of a caption in which no scheme can be called better."""
 
 
 def solved(results: Results, names: Mapping[str, str]) -> str:
-    """Which lines solve the sizes trained on, for each task."""
+    """Name the lines that solve the trained sizes, for each task."""
     by_who: dict[str, list[str]] = {}
     for (task, _), group in _groups(results).items():
         measured = [c for c in group if c.inside]
@@ -50,8 +50,8 @@ def solved(results: Results, names: Mapping[str, str]) -> str:
 
 
 def better(results: Results, names: Mapping[str, str]) -> str:
-    """Whether the best line beyond the sizes trained on is clear of others, for each task with six runs or more; or why
-    that is not said."""
+    """Say whether the best line beyond the trained sizes is clear of others, for each task with six runs or more.
+    Otherwise say why that is open."""
     best_of, hindered, few, fell = [], dict[Hindrance, list[str]](), False, falling(results)
     for (task, _), group in _groups(results).items():
         beyond = [c for c in group if c.beyond]
@@ -94,7 +94,7 @@ def _tops(compared: Sequence[TableCell]) -> list[TableCell]:
 
 
 def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> dict[str, float]:
-    """Return those of which the runs of `best` are clear, each with its p after correction."""
+    """Return the lines of which the runs of `best` are clear, each with its p after correction."""
     means = {c.scheme: list(c.means(c.beyond).values()) for c in compared}
     pairs = list(itertools.combinations(compared, 2))
     p = [_rank_sum(means[a.scheme], means[b.scheme]) for a, b in pairs]

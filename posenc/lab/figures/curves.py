@@ -1,7 +1,7 @@
-"""What happened along training: the loss, and the steps until it is small. No jax.
+"""Curves along training: the loss, and the steps until it is small. No jax.
 
-Records hold the loss of training batches and no accuracy along the way, so steps are counted until the loss is below a
-share of what a guess among all answers has.
+Records hold the loss of training batches and no accuracy along the way. So steps are counted until the loss is below a
+share of the loss of a uniform guess.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def steps(results: Results) -> Drawing:
 def runs_along(
     results: Results, values: Callable[[TaskRecord, TrialRecord], Iterable[tuple[Any, float]]]
 ) -> dict[tuple[str, tuple[int, int]], dict[str, dict[Any, dict[tuple[float, int], float]]]]:
-    """Task and sizes trained on to scheme to place along x to rate and seed to value, of the runs at the rates that are
-    reported; `values` gives the places of a trial, each with its value."""
+    """Return the runs at the reported rates: task and trained sizes to scheme to position along x to rate and seed to
+    value. `values` gives the positions of a trial, each with its value."""
     by_task: dict[tuple[str, tuple[int, int]], dict] = {}
     for task, label, trial in at_chosen_rates(results):
         for x, value in values(task, trial):

@@ -1,6 +1,6 @@
 """Error rate against size on a log axis, for schemes that are nearly always right. No jax.
 
-A log axis has no zero, so runs without an error stand below the line of one error in all scored answers.
+A log axis has no zero, so runs without an error are drawn below the line of one error in all scored answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import TableCell, by_range
 
 QUARTER = 0.25
-"""The share of the rate of one error at which none is drawn, so that a median can lie between the two."""
+"""The height of no error, as a share of the rate of one error, so that a median can lie between the two."""
 
 
 def error_curve(results: Results) -> Drawing:

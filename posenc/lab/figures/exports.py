@@ -84,7 +84,8 @@ def write_events(results: Results, folder: Path) -> list[Path]:
 
 
 def _folder(results: Results, record: GroupRecord, trial: TrialRecord) -> str:
-    """The folder of a trial, without what could leave the folder it is in; its id ends it, so that none is twice."""
+    """Return the folder of a trial, without parts that could leave its parent. Its id ends it, so that each name is
+    unique."""
     texts = (record.task.label, results.label(record, trial), f"lr {trial.knobs.lr:g}", f"seed {trial.knobs.seed}")
     parts = [re.sub(r"[^A-Za-z0-9 _+=,().@-]+", "_", text).strip(" .")[:100] or "_" for text in texts]
     return f"{parts[0]}/{parts[1]}/{parts[2]}, {parts[3]}, {trial.id[:8]}"

@@ -1,7 +1,7 @@
 """Figures of stored results: every run is drawn, the median thick, the spread named by the caption.
 
-Every panel of a length curve marks the sizes trained on and draws the floors of its task: the accuracy of a uniform
-guess, of the best constant, of the row's most frequent token, and of the best function of position alone. A heat map
+Every panel of a length curve marks the trained sizes and draws the floors of its task. These are the accuracy of a
+uniform guess, of the best constant, of the row's most frequent token, and of the best function of position. A heat map
 prints the best floor in a separate column. No jax; matplotlib is imported by the functions that draw.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALIKE = 0.05
-"""Lines are alike at a size where their medians are not further apart."""
+"""The largest distance of two medians at a size whose lines count as equal."""
 
 
 def length(
@@ -146,7 +146,7 @@ def heat_map(results: Results) -> Figure:
 
 
 def extrapolates(results: Results) -> bool:
-    """Whether any size beyond a training range was measured."""
+    """Tell whether any size beyond a training range was measured."""
     return any(c.beyond for c in cells(results))
 
 

@@ -50,8 +50,11 @@ def render(figure: Figure, kind: str, name: str, subject: str) -> bytes:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Settle where parts and axes stand, once for all formats, in billionths of the figure: matplotlib's solver orders
-    variables by their addresses, so that the last digits are chance, and names of an SVG are hashes of all of them."""
+    """Fix the positions of parts and axes once for all formats, in billionths of the figure.
+
+    Matplotlib's solver orders variables by their addresses, so that the last digits are chance. Names in an SVG are
+    hashes of all of them.
+    """
     if figure.get_layout_engine() is None:
         return
     figure.draw_without_rendering()

@@ -15,17 +15,17 @@ GAP = 2
 
 @dataclass(frozen=True)
 class Columns:
-    """Which numbers of the results a table has, and in how many columns of text."""
+    """Columns of a table: its sizes, and how they fit into columns of text."""
 
     sizes: tuple[int, ...] | None = None
     """Only these; all unless given."""
     brackets: bool = True
-    """Whether each median has its spread beside it."""
+    """True if each median has its spread beside it."""
     width: int | None = None
     """The most characters of a line; as many as it takes unless given."""
 
     def of(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """Those of these sizes that are shown."""
+        """Return the shown ones of these sizes."""
         return tuple(n for n in sizes if self.sizes is None or n in self.sizes)
 
 
@@ -60,7 +60,7 @@ def narrow(rows: Sequence[Sequence[str]], head: Sequence[int], sizes: Sequence[i
 
 
 def _label_lines(label: str, most: int) -> list[str]:
-    """A scheme's text in lines of at most so many characters, broken after spaces, brackets and commas if it can be."""
+    """Break a scheme's text into lines of at most `most` characters, after spaces, brackets and commas if it can be."""
     lines = [""]
     for word in re.findall(r"[^ (,]*[ (,]+|[^ (,]+", label):
         if lines[-1] and len((lines[-1] + word).rstrip()) > most:

@@ -39,8 +39,8 @@ def caption(
     claimed: bool = False,
     more: str = "",
 ) -> str:
-    """What is drawn, the marks and floors, `more` about it and with `claimed` what it shows, the models and
-    trials, the rates and the test set."""
+    """Describe a drawing: its panels, marks and floors, `more` about it, its models and trials, the rates and the test
+    set. With `claimed` it also says what the results show."""
     lines = beginning(results, shown, names, claimed=claimed, more=more)
     return "\n".join([*lines, *ending(results, every_rate=every_rate)])
 
@@ -81,7 +81,7 @@ def axes_named(title: str, up: str, along: str, log: str = "", subject: str = ""
 
 
 def marks(shown: Sequence[Panel]) -> str:
-    """What lines, bands and dots are."""
+    """Describe lines, bands and dots."""
     groups = [values for panel in shown for of in panel.points.values() for values in of.values()]
     few, many = (any(test(len(values)) for values in groups) for test in (lambda n: n < LEAST, lambda n: n >= LEAST))
     if all(panel.each for panel in shown):
@@ -107,7 +107,7 @@ def below(shown: Sequence[Panel], names: Mapping[str, str]) -> str:
 
 
 def floors_named(shown: Sequence[Panel]) -> str:
-    """What the dotted lines are, as the end of a sentence."""
+    """Describe the dotted lines, as the end of a sentence."""
     names = {name for panel in shown for at in (panel.floors or {}).values() for name in at}
     each = [f"{SHORT[name]} ({words})" for name, words in (FLOORS | EXACT).items() if name in names]
     if each:

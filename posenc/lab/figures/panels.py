@@ -50,21 +50,21 @@ class Panel:
     about: str = ""
     """The meaning of one point, in a sentence; of a task, its text."""
     floors: Floors | None = None
-    """None if `up` is not an accuracy; empty if it is one whose floors are unknown."""
+    """It is None if `up` is not an accuracy; empty if it is one with unknown floors."""
     trained: tuple[int, int] | None = None
     """The sizes trained on, where they stand along x."""
     log: bool | None = None
-    """Whether x is on a log axis; None if only where it doubles."""
+    """True if x is on a log axis; None if only where it doubles."""
     falling: bool = False
-    """Whether `up` is a loss, on a log axis, and not a share from 0 to 1."""
+    """True if `up` is a loss, on a log axis, and not a share from 0 to 1."""
     highlighted: str | None = None
     """The only line that is drawn in its colour, if it is one of many; the others are grey."""
     ends: tuple[float, float] = (0.0, 1.0)
     """The ends of the axis of shares; what lies beyond them is cut off. Below 0 if `up` is a difference."""
     each: bool = False
-    """Whether every run is a line, without medians: runs of which some learn and some do not have no middle."""
+    """True if every run is a line, without medians: if only some runs learn, a median shows no run."""
     bars: bool = False
-    """Whether spreads are bars, a little beside each other: bands of many lines would hide them."""
+    """True if spreads are bars, a little beside each other: bands of many lines would hide them."""
     seeds: Mapping[str, Mapping[Any, Sequence[int]]] = field(default_factory=dict)
     """Label of a line to place along x to the seeds of its values, where lines are of runs."""
 
@@ -75,13 +75,13 @@ class Panel:
 
     @property
     def is_logarithmic(self) -> bool:
-        """Whether x is on a log axis, as `log` or the places say."""
+        """Tell whether x is on a log axis, as `log` or the positions say."""
         return doubling(self.places) if self.log is None else self.log
 
     @classmethod
     def of_runs(cls, runs: Mapping[str, Mapping[Any, Values]], *texts: str, **options: Any) -> Panel:
-        """The panel of some lines, each of places along x and the values of runs there: the median of each seed over
-        the rates at which it ran."""
+        """Make the panel of some lines, each of positions along x and the values of runs there. A seed's value is the
+        median over its rates."""
         points = {label: seed_values(of) for label, of in runs.items()}
         seeds = {label: seed_names(of) for label, of in runs.items()}
         return cls(points, *texts, **options, seeds=seeds)
@@ -121,11 +121,11 @@ def line(
     offset: float | None = None,
     **options: Any,
 ) -> None:
-    """One value for each run at each place along x: a line through the medians, over a thin line for each of up to five
-    runs, or a band over the spread of more.
+    """Draw one value for each run at each position along x. A line goes through the medians, over a thin line for each
+    of up to five runs, or a band over the spread of more.
 
     `place` maps a value to its height, since a log axis cannot show zero. With `offset`, points to the right, spreads
-    are bars that stand so far from their place.
+    are bars at that distance from their position.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -150,8 +150,8 @@ def line(
 
 
 def along(axes: Axes, at: Sequence[float], name: str, log: bool | None = None, beside: int = 2) -> None:
-    """The x axis of one of so many panels in a row, with a label at each place that has room; logarithmic if `log`, and
-    unless told where it doubles."""
+    """Set up the x axis of one of `beside` panels in a row, with a label at each position that has room. It is
+    logarithmic if `log`, and unless told where it doubles."""
     if log or log is None and doubling(at):
         axes.set_xscale("log", base=2 if doubling(at) else 10)
     steps = np.log(at) if axes.get_xscale() == "log" else np.asarray(at, float)
@@ -167,12 +167,12 @@ def along(axes: Axes, at: Sequence[float], name: str, log: bool | None = None, b
 
 
 def doubling(at: Sequence[float]) -> bool:
-    """Whether places along x grow by doubling: one of them, twice it and four times it are among them."""
+    """Tell whether positions along x grow by doubling: one of them, twice it and four times it are among them."""
     return any(x > 0 and 2 * x in at and 4 * x in at for x in at) and min(at) > 0
 
 
 def lines_of_runs(axes: Axes, points: Mapping[Any, Sequence[float]], look: Look, name: str, clip_on: bool) -> None:
-    """The same with a line for each run, and none through the medians."""
+    """Draw a line for each run, without a line through the medians."""
     mark = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "clip_on": clip_on}
     size = {"linewidth": 1.0, "markersize": 3.5, "markeredgewidth": 0, "alpha": 0.75}
     for k in range(max(map(len, points.values()))):
@@ -217,8 +217,8 @@ def ranged(low: int, high: int, between: str = "–") -> str:
 
 
 def spaced(places: Sequence[float], gap: float, texts: Sequence[str] = ()) -> list[float]:
-    """The places along x that are at least `gap` apart, so that their texts do not touch; two that have more than four
-    characters together are further apart in proportion."""
+    """Return the positions along x that are at least `gap` apart, so that their texts do not touch. Two with more than
+    four characters together are further apart in proportion."""
     kept: list[int] = []
     sizes = [len(text) for text in texts] or [0] * len(places)
     for n, place in enumerate(places):

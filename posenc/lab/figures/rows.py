@@ -1,6 +1,6 @@
-"""Figures with a row for each scheme, which all their columns share: dots for runs, or a grid of shares. No jax.
+"""Figures with a row for each scheme, shared by all columns: dots for runs, or a grid of shares. No jax.
 
-Where lines would be too many to tell apart, rows are read by their names.
+They serve more schemes than lines could separate, because rows are read by their names.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Dots:
     floors: Mapping[str, float] = field(default_factory=dict)
     ends: tuple[float, float] = (0.0, 1.0)
     never: str = ""
-    """What infinity is called, where runs have it; it stands at the right end."""
+    """The name of infinity, where runs have it; it stands at the right end."""
 
     @property
     def width(self) -> float:

@@ -1,9 +1,9 @@
 """The look of results, the same in all figures: a hue for each of up to eight lines, and never colour alone.
 
-The first scheme of a family has the hue of its family, the others have hues that the figure does not use, and each has
-a marker. Of more than eight lines those of a family share its hue, and differ in marker and dash.
+The first scheme of a family has the hue of its family. The others have hues that the figure does not use, and each has
+a marker. Among more than eight lines those of a family share its hue, and differ in marker and dash.
 
-The hues are Okabe and Ito's (2008), which all common kinds of colour blindness can distinguish; Tol's wine (2021)
+The hues are Okabe and Ito's (2008), which all common kinds of colour blindness can distinguish. Tol's wine (2021)
 replaces their yellow, which is too light for paper.
 """
 
@@ -29,7 +29,7 @@ PAGE_WIDTH = 17.5 / 2.54
 
 @dataclass(frozen=True)
 class Page:
-    """What figures are drawn for: inches of their width, points of their titles, and a font."""
+    """Page of a figure: inches of its width, points of its titles, and a font."""
 
     width: float = PAGE_WIDTH
     font: float = 8.0
@@ -123,7 +123,7 @@ def looks(schemes: Iterable[tuple[str, str]], most: int = len(HUES)) -> dict[str
 
 
 def _each_a_hue(wanted: Mapping[str, str]) -> dict[str, Look]:
-    """Scheme to a hue of its own: the one wanted if it is the first to want it, else one that nobody wants."""
+    """Give each scheme a hue of its own: the one wanted if it is the first to want it, else an unused one."""
     free = [hue for hue in (*[*HUES.values()][::-1], *FURTHER) if hue not in wanted.values()]
     by_scheme: dict[str, Look] = {}
     for k, (scheme, hue) in enumerate(wanted.items()):
@@ -134,8 +134,8 @@ def _each_a_hue(wanted: Mapping[str, str]) -> dict[str, Look]:
 
 
 def legend(figure: Figure, shown: Mapping[str, Look], names: Mapping[str, str] | None = None) -> None:
-    """A legend below all panels of a figure, or of a part of one that is as wide, in the order given and in as few
-    lines as its width allows; `names` is what lines are called."""
+    """Draw a legend below all panels of a figure, or of a part of one that is as wide. It keeps the order given and
+    takes as few lines as its width allows; `names` are the labels."""
     from matplotlib.lines import Line2D
 
     def line(k: Look) -> Line2D:
@@ -149,7 +149,7 @@ def legend(figure: Figure, shown: Mapping[str, Look], names: Mapping[str, str] |
 
 
 def by_columns(count: int, across: int) -> list[int]:
-    """The order in which matplotlib, which fills columns, writes so many entries of a legend row by row."""
+    """Return the order in which matplotlib, which fills columns, writes `count` entries of a legend row by row."""
     return [k for column in range(across) for k in range(column, count, across)]
 
 
@@ -178,7 +178,7 @@ def need_matplotlib() -> None:
 def canvas(
     width: float, height: float, layout: str | None = "constrained", more: Mapping[str, Any] = MappingProxyType({})
 ) -> Iterator[Figure]:
-    """An empty figure of so many inches, to be filled in the look of results, of which `more` says what is apart.
+    """Make an empty figure of this size in inches, to be filled in the look of results. `more` overrides settings.
 
     Raises `ValueError` where matplotlib is not installed.
     """

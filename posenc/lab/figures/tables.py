@@ -1,7 +1,7 @@
 """Results as text, CSV, Markdown, LaTeX, HTML or JSON. Tables hold no times, so equal results give equal bytes.
 
-A row is a scheme on a task: the number of runs, its trials by outcome, its learning rate, then the median and spread
-at each size. Tasks trained and measured at the same sizes share a block.
+A row is a scheme on a task. It has the number of runs, its trials by outcome, its learning rate, then the median and
+spread at each size. Tasks trained and measured at the same sizes share a block.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def exact_losses(table_cells: tuple[TableCell, ...]) -> list[str]:
 
 
 def memories(results: Results) -> list[str]:
-    """How far back a reader must see to lose as much as each scheme, where exact losses are known: at four times the
-    longest size trained on, and at the longest of all."""
+    """Return how many tokens an optimal predictor must see to lose as much as each scheme, if exact losses are known.
+    The sizes are four times the longest trained size, and the longest of all."""
     lines = []
     for name, task in results.tasks().items():
         places = [(record.task.places or {}).items() for record in results.records if record.task.label == name]
@@ -180,8 +180,8 @@ def _counts(cell: TableCell) -> list[int]:
 
 
 def _shown(s: Summary, n: int, brackets: bool, least: float | None) -> str:
-    """Median and spread; what it is above the least loss, where that is known; and the number of runs, if it differs
-    from the row's."""
+    """Return median and spread, and its distance from the least loss if that is known. The number of runs is added if
+    it differs from the row's."""
     if s.n == 0:
         return "–"
     spread = f" [{s.low:.2f}–{s.high:.2f}]" if s.n > 1 and brackets else ""
@@ -215,7 +215,7 @@ def _narrow(block: TableBlock, width: int, outcomes: bool) -> Iterator[str]:
 
 
 def _shows_outcomes(table_cells: tuple[TableCell, ...]) -> bool:
-    """Whether a trial is not done, so that counts by outcome say more than n."""
+    """Tell whether a trial is not done, so that counts by outcome add to n."""
     return any(sum(c.counts.values()) > c.counts.get("done", 0) for c in table_cells)
 
 
@@ -292,8 +292,8 @@ def _cells(row: Sequence[str], bold: Collection[int] = ()) -> str:
 
 
 def _csv(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
-    """One header for all tasks; per size three columns of full precision: median, low, high; and where an exact least
-    loss is known, that one and what the median is above it."""
+    """Write one header for all tasks. Each size has three columns of full precision: median, low, high. If an exact
+    least loss is known, it and the median's distance from it are added."""
     sizes = columns.of(sorted({n for c in table_cells for n in c.values}))
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -1,1 +1,1 @@
-"""What records say: rows, statistics, and verdicts on published numbers. No jax."""
+"""Results read from records: rows, statistics, and verdicts on published numbers. No jax."""

@@ -1,8 +1,7 @@
-"""The cells of the atlas: how far each row carries on each probe, from its records, and as the table that comes with
-posenc. No jax.
+"""Cells of the atlas: how far each row carries on each task, from its records, and as the table that comes with posenc.
+No jax.
 
-L is the longest size trained on. As in every table, a number is the median over seeds at the rates that tie in
-validation.
+L is the longest trained size. As in every table, a number is the median over seeds at the rates that tie in validation.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from posenc.language.echo import plural
 TIMES = (1, 2, 4)
 """Sizes that are told, in L."""
 APART = 0.2
-"""Rates that tie in validation are told apart where their medians differ by so much at a size beyond L."""
+"""The gap at a size beyond L from which the medians of tying rates are reported as different."""
 TABLE = "atlas.cells.csv"
 """The name of the table, beside the records."""
 PROBE_OF = {probe.task: name for name, probe in atlas.PROBES.items()}
@@ -66,7 +65,7 @@ class AtlasCell:
 
     @property
     def learned(self) -> bool:
-        """Whether every size trained on was learned, without which a longer one tells nothing."""
+        """Tell whether every trained size was learned; without that a longer one shows nothing."""
         return self.reach is not None
 
     @property
@@ -106,7 +105,7 @@ def on_probes(results: Results) -> list[Results]:
 
 
 def _model(record: GroupRecord | PlannedTrial) -> str:
-    """Whether it is of an encoder; recurrent models stand beside decoders."""
+    """Return "encoder" or "decoder"; recurrent models count as decoders."""
     return "encoder" if str(record.run["model"]).partition("(")[0] == "encoder" else "decoder"
 
 
@@ -157,7 +156,7 @@ def recorded_cells() -> tuple[AtlasCell, ...]:
 
 
 def measured(text: str, cells: Iterable[AtlasCell] | None = None) -> str:
-    """What the atlas has of a scheme, in a sentence for each model; empty where it has nothing.
+    """Describe what the atlas has of a scheme, in a sentence for each model; empty if it has no row.
 
     >>> cell = AtlasCell("rope", "decoder", "offset", "rotary", 1.0, 1.25, 1.0, 0.88, 0.5, 0.1, 0.0, 2, 2, 0, 0)
     >>> measured("rope", [cell])

@@ -1,11 +1,11 @@
-"""What our runs hold of a claim: the value of each run, the floors at its sizes, which schemes are clear of them, and
-which learned the sizes they were trained on.
+"""Evidence of our runs on a claim: the value of each run, the floors at its sizes, the schemes clear of them, and those
+that learned the trained sizes.
 
-Clear of a floor is what is above it by more than three standard errors of the test set, of which a whole row is one
+A share is clear of a floor if it is above it by more than three standard errors of the test set. A whole row is one
 example, since tokens of one row are not independent. All runs share the test set, so that their spread leaves this out.
 A measure that a record did not count has no value, and is never taken for zero. A measure over sizes "beyond" or
-"trained" is settled first, on the sizes that all schemes compared share, and stands for those of all schemes of its
-task where it is not. No jax.
+"trained" is settled first, on the sizes that all compared schemes share. Unsettled, it is on those of all schemes of
+its task. No jax.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ ERRORS = 3
 SURE = 0.95
 """The probability of a right token at whose loss steps are counted."""
 REPEATS = 3
-"""Runs from which on a band can meet a number, and a scheme be a positive control: one run has a band without width,
-and two that are alike are soon had by luck."""
+"""The number of runs from which a band can meet a number, and a scheme be a positive control. One run has a band
+without width, and two equal runs are easily had by luck."""
 Values = Mapping[tuple[float, int], float]
 """Learning rate and seed to the value of a run."""
 
@@ -55,10 +55,9 @@ class Evidence:
         return sorted(scheme for name, scheme in self._trials if name == task)
 
     def sizes(self, measure: Measure, schemes: Sequence[str] | None = None) -> tuple[int, ...]:
-        """One set of sizes for all these schemes, or for all of the task: those at which each of them was evaluated,
-        longer than any that the task was trained on in these results, or within all trained ranges. There may be none.
-        Sizes that are given stay.
-        """
+        """Return one set of sizes for all these schemes, or for all of the task. Each scheme was evaluated at them.
+        They are longer than any trained size of the task in these results, or within all trained ranges. There may be
+        none. Given sizes stay."""
         if isinstance(measure.over, tuple):
             return tuple(sorted(set(measure.over)))
         tasks = self._tasks(measure.task)
@@ -100,8 +99,8 @@ class Evidence:
         return by_seed(self.runs(measure, scheme), rates) if rates else {}
 
     def highest(self, measure: Measure, scheme: str) -> float | None:
-        """The highest floor of a scheme that is known by this metric, on average over the sizes, counted at the places
-        beyond its own training; None where none is known."""
+        """Return the highest floor of a scheme that is known by this metric, on average over the sizes. It is counted
+        at the positions beyond the scheme's own training, and None if no floor is known."""
         task = self._task(measure, scheme)
         named = task and best_floor(task, self.sizes(measure), measure.weights)
         return named[1] if named else None
@@ -112,9 +111,8 @@ class Evidence:
         return {} if task is None else mean_floors(task, sizes, measure.weights)
 
     def margin(self, measure: Measure, scheme: str) -> float:
-        """By how much a share must be above the highest floor of a scheme to be clear of it: three standard errors of a
-        guess on the test rows; of a floor near 0, of a guess that is right once in all of them. Infinite where no run
-        counted rows."""
+        """Return the margin above the highest floor from which a share is clear of it: three standard errors of a guess
+        on the test rows. For a floor near 0 the guess is right once in all rows. Infinite if no run counted rows."""
         examples = self._examples(measure, scheme)
         if not examples:
             return math.inf
@@ -122,12 +120,12 @@ class Evidence:
         return ERRORS * math.sqrt(share * max(1 - share, 0.0) / examples)
 
     def above(self, measure: Measure, scheme: str, value: float) -> bool:
-        """Whether a share is clear of the highest floor of a scheme; an unknown floor is 0."""
+        """Tell whether a share is clear of the highest floor of a scheme; an unknown floor is 0."""
         return value > (self.highest(measure, scheme) or 0.0) + self.margin(measure, scheme) + EPSILON
 
     def clear(self, measure: Measure, repeats: int = REPEATS) -> list[str]:
-        """The schemes whose whole band, of so many runs at least, is clear of the highest floor: the positive
-        controls."""
+        """Return the positive controls: the schemes whose whole band, of at least `repeats` runs, is clear of the
+        highest floor."""
         bands = {
             scheme: summary(self.values_at_chosen_rate(measure, scheme).values())
             for scheme in self.schemes(measure.task)
@@ -136,8 +134,8 @@ class Evidence:
         return [scheme for scheme, band in enough.items() if self.above(measure, scheme, band.low)]
 
     def weakest(self, measure: Measure, scheme: str) -> tuple[int, float] | None:
-        """Of the sizes that a scheme itself was trained on, that at which its median by the metric is the lowest, and
-        this median; None where none was evaluated. By `beyond`, which has no places there, the task's own metric."""
+        """Return the scheme's trained size with the lowest median by the metric, and this median. Return None if no
+        trained size was evaluated. For `beyond`, which counts no position there, the task's own metric is used."""
         own = self._tasks(measure.task, [scheme])
         sizes = shared("trained", [task.trained for task in own], [task.floors for task in own])
         within = measure._replace(metric=None if measure.metric == "beyond" else measure.metric)
@@ -151,9 +149,9 @@ class Evidence:
         return bar(task.metric, HOLDS) if task else HOLDS
 
     def sure(self, task: str, scheme: str) -> dict[int, float]:
-        """Seed to the steps until the loss of training batches was that of 0.95 for every right token, the median over
-        the reported rates; infinite where it never was, nothing without curves. Of a run whose second scheme takes
-        over, the steps of that one."""
+        """Return seed to the steps until the training loss was that of 0.95 for every right token. A seed's number is
+        the median over the reported rates. It is infinite if the loss never was that low, and missing without curves.
+        In a run with `then`, steps count from the switch."""
         rates, steps = self.rates.get((task, scheme), ()), {}
         for record, trial in self._trials.get((task, scheme), ()):
             switch = switch_of(record, trial)
@@ -195,7 +193,7 @@ class Evidence:
         return max((trial.steps for trial in trials), default=0)
 
     def uncounted(self, measure: Measure) -> bool:
-        """Whether a task was evaluated, and none of its runs counted this metric."""
+        """Tell whether a task was evaluated without any run that counted this metric."""
         pairs = [pair for (task, _), runs in self._trials.items() if task == measure.task for pair in runs]
         part = metrics.ratio(measure.metric or pairs[0][0].task.metric)[0] if pairs else ""
         counts = [counts for _, trial in pairs for counts in trial.evaluations.values()]

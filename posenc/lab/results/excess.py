@@ -1,10 +1,10 @@
-"""What models lose above the best reader of a source: by place, and as the tokens that a reader must see. No jax.
+"""Loss of models above the optimal predictor of a source: by position, and as an effective context. No jax.
 
-By place it is read in octaves: places up to 4, 8, 16, and so on. A causal model does not see how long its text is, so
-each octave is read where its places stand in the narrowest bins: in the shortest texts that reach its end.
+Positions are read in octaves: up to 4, 8, 16, and so on. A causal model does not see how long its text is. So each
+octave is read in the shortest texts that reach its end, where bins are narrowest.
 
-A loss that stays flat beyond training may be that of a model that uses all of its context, or of one that sees a window
-of it. The window whose exact loss is the model's, its effective memory, is one number that tells them apart (ours).
+A loss that stays flat beyond training may come from a model that uses all of its context, or from one that sees a
+window. The effective memory is the window whose exact loss is the model's. This one number separates the two (ours).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Octave(NamedTuple):
 
 
 def octaves(task: TaskRecord) -> dict[int, Octave]:
-    """The first place beyond an octave to its bins, from the second half of so many places; of a record without exact
-    losses there are none."""
+    """Return the first position beyond an octave to its bins, from the second half of its positions. A record without
+    exact losses has no octaves."""
     ends: dict[int, Octave] = {}
     for size, bins in sorted((task.places or {}).items()):
         end = 2
@@ -44,8 +44,8 @@ def octaves(task: TaskRecord) -> dict[int, Octave]:
 
 
 def excess(task: TaskRecord, octave: Octave, losses: Mapping[str, Any], name: str = NATS) -> float:
-    """By how many nats the loss of a token is above the least one in an octave: of a trial, by its places of that size,
-    or of a reader in `losses` by its name."""
+    """Return the loss of a token in nats above the least one in an octave. It is of a trial, by its positions of that
+    size, or of a predictor in `losses` by its name."""
     bins = (task.places or {})[octave.size]
     scored = sum(bins["scored"][octave.bins])
     return (sum(losses[name][octave.bins]) - sum(bins[BAYES][octave.bins])) / max(scored, 1) / PARTS
@@ -59,8 +59,8 @@ def window_excess(task: TaskRecord, octave: Octave) -> dict[int, float]:
 
 
 def effective_memory(excess: float, lost: Mapping[int, float]) -> float:
-    """The window that loses `excess` nats above the least loss, of those in `lost`; between two of them by a straight
-    line over the logarithm of their tokens. It is 0 where the shortest loses less.
+    """Return the window of `lost` that loses `excess` nats above the least loss. Between two windows it interpolates
+    linearly over the logarithm of their tokens. It is 0 if the shortest loses less.
 
     >>> effective_memory(0.25, {1: 1.0, 2: 0.5, 8: 0.0})
     4.0
@@ -73,9 +73,9 @@ def effective_memory(excess: float, lost: Mapping[int, float]) -> float:
 
 
 def effective_memories(results: Results, size: int) -> dict[tuple[str, str], float]:
-    """Task and scheme to the effective memory at a size: that of the median over runs of what they lose above the least
-    loss, at the places beyond training, at the learning rates that are reported. Tasks without exact losses of windows,
-    and schemes without a finished run at this size, are left out."""
+    """Return task and scheme to the effective memory at a size. It is that of the median over runs of the excess beyond
+    training, at the reported rates. Tasks without exact losses of windows, and schemes without a finished run at this
+    size, are left out."""
     runs: dict[tuple[str, str], dict[tuple[float, int], float]] = {}
     lost: dict[str, dict[int, float]] = {}
     for task, label, trial in at_chosen_rates(results):
@@ -88,7 +88,8 @@ def effective_memories(results: Results, size: int) -> dict[tuple[str, str], flo
 
 
 def _windows(task: TaskRecord, size: int) -> dict[int, float]:
-    """What each window loses beyond training at a size, the whole text among them; older records hold too few."""
+    """Return the loss of each window beyond training at a size, the whole text among them; older records hold too
+    few."""
     bins = (task.places or {}).get(size, {})
     if "1" not in bins.get("windows", {}) or len(bins.get(BAYES, ())) <= (far := _far(task, size)).bins.start:
         return {}

@@ -13,16 +13,16 @@ from posenc.lab.results.sizes import Rule, average
 from posenc.lab.store.schema import TaskRecord
 
 FLOORS = ("uniform", "prior", "bag", "position", "unigram")
-"""What guesses get right: a uniform one, the best constant, the row's most frequent token, the best use of position;
-or what they lose or gain: the law of one token, of a source whose exact losses are known."""
+"""Baselines. Shares have a uniform guess, the best constant, the row's most frequent token, and the best use of
+position. Sources with exact losses have the unigram model."""
 BAYES = "bayes"
-"""What the best reader of such a source loses: a floor of losses, and no guess."""
+"""The loss of the optimal predictor of such a source: a floor of losses, and no guess."""
 DRAWN_WINDOWS = (4, 16, 64)
-"""The readers of so many tokens whose losses stand in figures by place."""
+"""Windows, in tokens, of the predictors that figures by position show."""
 
 
 def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
-    """Size to the floors, as the share right: those of a task that reports errors are turned round."""
+    """Return size to the floors, as the share right: for a task that reports errors, 1 minus the error."""
     return {n: _floors_at(task, n) for n in sorted(task.floors)}
 
 
@@ -50,13 +50,14 @@ def highest(task: TaskRecord, sizes: Sequence[int]) -> float:
 
 
 def uniform(task: TaskRecord, size: int) -> float:
-    """What a guess among all answers gets right at this size: the value of a run that learned nothing."""
+    """Return the share that a guess among all answers gets right at this size: the value of a run that learned
+    nothing."""
     return _floors_at(task, size).get("uniform", 0.0)
 
 
 def exact_losses(task: TaskRecord, size: int) -> dict[str, float]:
-    """What the law of one token and the best reader lose on the test examples of a size, in nats, where the record
-    holds it."""
+    """Return the losses of the unigram model and of the optimal predictor on the test examples of a size, in nats, if
+    the record holds them."""
     bins = (task.places or {}).get(size, {})
     scored = sum(bins.get("scored", ()))
     return {name: sum(bins[name]) / scored / PARTS for name in ("unigram", BAYES) if name in bins and scored}
@@ -87,8 +88,8 @@ def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
 
 
 def floors_by_place(task: TaskRecord, size: int) -> dict[float, dict[str, float]]:
-    """The middle of each bin of places of a size to what readers lose there, in the unit of the task's metric, which is
-    a loss: exactly, where the record holds it (of a window by its tokens, "window 16"), and the yardsticks."""
+    """Return the middle of each bin of positions of a size to the losses of predictors there, in the unit of the task's
+    metric. Exact losses come from the record, a window's as "window 16"; yardsticks are added."""
     bins, unit = (task.places or {}).get(size, {}), LOSSES[task.metric]
     sums = {name: bins[name] for name in ("unigram", BAYES) if name in bins}
     windows = bins.get("windows", {})

@@ -1,8 +1,8 @@
-"""Whether enough was learned of a task for one scheme to be called better than another beyond training. No jax.
+"""Rules for whether enough was learned of a task to call one scheme better than another beyond training. No jax.
 
-Where no scheme solves the sizes trained on, or all losses still fell when training ended, results compare how fast
-schemes learn, and not how far they carry. Where all are at the highest floor, they compare guesses. A share is clear of
-a floor if it is above it by more than three standard errors of the test set.
+If no scheme solves the trained sizes, or all losses still fell, results compare how fast schemes learn, and not how far
+they carry. If all are at the highest floor, they compare guesses. A share is clear of a floor if it is above it by more
+than three standard errors of the test set.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from posenc.lab.store.schema import GroupRecord, TaskRecord
 SOLVED = 0.95
 """The least median accuracy at every size trained on of a scheme that solves them."""
 GAINED = 0.75
-"""The same of a gain, of which models have learned a source long before they are as good as its best reader."""
+"""The bar of a gain: models have learned a source long before they match its optimal predictor."""
 ERRORS = 3
 """A gap counts if it is larger than this many standard errors of the test set."""
 Hindrance = Literal["", "unsolved", "falling", "both"]
-"""What keeps schemes from being ranked beyond the sizes trained on."""
+"""Reason why schemes cannot be ranked beyond the trained sizes."""
 WORDS: dict[Hindrance, str] = {
     "both": "no scheme solves the sizes trained on and all losses still fell",
     "unsolved": "no scheme solves the sizes trained on",
@@ -43,8 +43,8 @@ def error(examples: int, *shares: float) -> float:
 
 
 def above_floor(task: TaskRecord, sizes: Sequence[int], share: float, examples: int) -> bool:
-    """Whether a share over some sizes is clear of the highest floor there. An unknown floor proves nothing, nor does
-    that of a loss, whose error is not known."""
+    """Tell whether a share over some sizes is clear of the highest floor there. An unknown floor proves nothing, nor
+    does that of a loss, whose error is not known."""
     floor = best_floor(task, sizes)
     return floor is None or task.metric in LOSSES or share > floor[1] + error(examples, floor[1])
 
@@ -55,7 +55,7 @@ def bar(metric: str, share: float) -> float:
 
 
 def at_floor(task: TaskRecord, compared: Collection[TableCell], sizes: Sequence[int]) -> bool:
-    """Whether all these schemes are at the highest floor over some sizes."""
+    """Tell whether all these schemes are at the highest floor over some sizes."""
     runs = [(cell, list(cell.means(sizes).values())) for cell in compared]
     return not any(
         above_floor(task, sizes, summary(values).median, sum(cell.examples[n] for n in sizes)) for cell, values in runs
@@ -63,8 +63,8 @@ def at_floor(task: TaskRecord, compared: Collection[TableCell], sizes: Sequence[
 
 
 def solves(cell: TableCell) -> bool:
-    """Whether a scheme solves every size trained on: by its loss, where right tokens get as much on average, or where
-    it gains as much of what an exact loss leaves."""
+    """Tell whether a scheme solves every trained size. A loss must be that of as much probability on right tokens; a
+    gain must reach as much of what an exact loss leaves."""
     least = GAINED if cell.exact else bar(cell.metric, SOLVED)
     return all(_learned_share(cell, n, summary(cell.values[n]).median) >= least - TOLERANCE for n in cell.inside)
 
@@ -77,9 +77,9 @@ def _learned_share(cell: TableCell, size: int, median: float) -> float:
 
 
 def hindrance(compared: Collection[TableCell], falling: Collection[tuple[str, str]], beyond: bool = True) -> Hindrance:
-    """What keeps these schemes of a task from being ranked; `falling` has task and scheme where the loss still fell.
+    """Return the reason why these schemes of a task cannot be ranked; `falling` has task and scheme of falling losses.
 
-    What is unsolved matters only beyond the sizes trained on. Where none of these was measured, nothing is known of it.
+    An unsolved size matters only beyond training. If no trained size was measured, it stays unknown.
     """
     measured = [cell for cell in compared if cell.inside and beyond]
     unsolved = bool(measured) and not any(map(solves, measured))
@@ -90,8 +90,8 @@ def hindrance(compared: Collection[TableCell], falling: Collection[tuple[str, st
 
 
 def nothing_learned(record: GroupRecord) -> tuple[int, float, float] | None:
-    """The longest size trained on, the median there and the highest floor, where the trials of a record are at a floor
-    at every size trained on; None where they are not, or none was evaluated."""
+    """Return the longest trained size, the median there and the highest floor, if nothing was learned. All trials of a
+    record are then at a floor at every trained size. Otherwise, or if no trained size was evaluated, return None."""
     reported = tuple(replace(trial, role=None) for trial in record.trials)
     results = Results("group", (replace(record, trials=reported),))
     (task,) = results.tasks().values()

@@ -1,20 +1,20 @@
-"""Whether training had ended when it stopped: by how much the loss fell over the last half of the steps.
+"""Detection of training that had not ended: the fall of the loss over the last half of the steps.
 
-The loss over the last tenth of the steps is held against that over the tenth before their middle, each a mean of
-logarithms, of points that are each the mean loss of a segment. Records hold the curve, so that older ones say it too.
-The last tenth alone tells nothing: schedules have brought the learning rate down to a tenth or less by then, where
-every loss is nearly flat. Over the last half a schedule of cosine still spends a quarter of its learning rate. What
-falls there need not go on falling, for a loss also falls because the rate does: that of an average of all tokens, which
-cannot look anything up, fell by 7 and 8 % (`experiments/averaging.py`), so a fall by more than a tenth is asked for.
+The loss over the last tenth of the steps is compared with that over the tenth before their middle. Each is a mean of
+logarithms, of points that are each the mean loss of a segment. Records hold the curve, older ones too. The last tenth
+alone shows nothing: schedules have brought the learning rate down to a tenth or less by then, and every loss is nearly
+flat. Over the last half a schedule of cosine still spends a quarter of its learning rate. A loss also falls because the
+rate does. That of an average of all tokens, which cannot look anything up, fell by 7 and 8 %
+(`experiments/averaging.py`). So a fall by more than a tenth is asked for.
 
-Of a run whose second scheme takes over (`then`), only what came after the switch counts, and the last half is half of
-that: a loss that jumps there and falls again has two ends.
+In a run with `then`, only steps after the switch count, and the last half is half of those. A loss that jumps at the
+switch and falls again has two ends.
 
-A loss fell only if it fell by more than it scatters. How much a point scatters is read from how far each of the points
-of the last half lies beside the middle of its neighbours, in logarithms, in which a steady decay is a straight line;
-that gives the standard error of the difference, and over the root of the number of runs that of their median. Of flat
-curves with noise of 5 to 30 % and 3 to 60 points at most 6 % pass for falling, be it one run or the median of three to
-ten (simulated).
+A loss fell only if it fell by more than it scatters. The scatter of a point is its distance from the middle of its
+neighbours, over the last half, in logarithms. In these a steady decay is a straight line. The scatter gives the
+standard error of the difference, and over the root of the number of runs that of their median. In a simulation of flat
+curves, with noise of 5 to 30 % and 3 to 60 points, at most 6 % pass for falling, for one run and for medians of three
+to ten.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FALLING = 0.1
 LEARNED = 0.01
 """A loss below this, at which the right token has 99 % on average, has nothing left to fall."""
 TINY = 1e-12
-"""In the place of a loss of 0, which has no logarithm."""
+"""Value that stands for a loss of 0, which has no logarithm."""
 ERRORS = 3
 """Standard errors by which a fall must exceed zero: a scatter from few points is itself uncertain."""
 POINTS = 5
@@ -60,14 +60,14 @@ class Ending:
 
     @property
     def falling(self) -> bool:
-        """Whether more steps would probably have changed the result."""
+        """Tell whether more steps would probably have changed the result."""
         fell = -math.log(max(1 - self.fall, TINY))
         return self.fall > FALLING and fell > ERRORS * self.error and self.loss > LEARNED
 
 
 def ending(trial: TrialRecord, switch: int = 0) -> Ending | None:
-    """The end of a trial's loss curve; None where it diverged, or has no curve of two points after the step `switch`,
-    at which another scheme took over."""
+    """Return the end of a trial's loss curve. Return None if it diverged, or has fewer than two points after the step
+    `switch`, at which another scheme took over."""
     curve = points(trial.curve or {})
     own = points_after(curve, switch)
     if trial.outcome == "diverged" or len(own) < 2 or trial.steps <= switch:
@@ -90,8 +90,8 @@ def endings(results: Results) -> dict[str, Ending]:
 
 
 def falling(results: Results, table: Iterable[TableCell] | None = None) -> dict[tuple[str, str], float]:
-    """Task and scheme to the share by which its loss still fell, the median over its reported runs, where it did; a
-    caller may give the cells of the results, where it has them."""
+    """Return task and scheme to the share by which its loss still fell, the median over its reported runs, if it did. A
+    caller that has the cells of the results may give them."""
     table = cells(results) if table is None else table
     rates, runs = {(cell.task, cell.scheme): cell.reported for cell in table}, dict[tuple[str, str], list[Ending]]()
     for record in results.records:
@@ -126,8 +126,8 @@ def points_after(points: Sequence[tuple[float, float]], switch: int) -> Sequence
 
 
 def _tenth(part: Sequence[float], end: float) -> slice:
-    """The points of the tenth of training that ends at a share of it, or where there are none the first one that ends
-    there or later."""
+    """Return the points of the tenth of training that ends at a share of it. If there are none, return the first one
+    that ends there or later."""
     last = bisect.bisect_right(part, end + TINY)
     first = bisect.bisect_right(part, end - TENTH + TINY)
     if first < last:
@@ -137,8 +137,8 @@ def _tenth(part: Sequence[float], end: float) -> slice:
 
 
 def _scatter(heights: Sequence[float]) -> float:
-    """The standard deviation of a point's logarithm about a smooth curve, from second differences, whose variance is
-    six times that of a point; infinite for fewer than three points."""
+    """Return the standard deviation of a point's logarithm about a smooth curve, from second differences. Their
+    variance is six times that of a point. Infinite for fewer than three points."""
     bends = [(c - 2 * b + a) ** 2 for a, b, c in zip(heights, heights[1:], heights[2:], strict=False)]
     return math.sqrt(mean(bends) / 6) if bends else math.inf
 

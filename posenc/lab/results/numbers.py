@@ -1,8 +1,8 @@
-"""A number held against our runs: by the band of the median, by the best run, or by the logarithm of an error rate.
+"""Published numbers compared with our runs: by the band of the median, by the best run, or by the logarithm of an error
+rate.
 
-What is compared is what either side has of what its highest floor leaves, since a guess gets the floor of its own
-sizes: a published share is carried over to our floor, where 1 stays 1, and nobody is counted as worse than a floor. No
-jax.
+Both sides are compared by the share of what their highest floor leaves, since a guess gets the floor of its own sizes.
+A published share is carried over to our floor, where 1 stays 1. A run below a floor counts as at it. No jax.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from posenc.lab.results.statistics import LEAST, LEVEL, Summary, summary
 WIDE = 0.05
 """A band may be twice the tolerance wide and this much more."""
 NARROWING = 9
-"""Runs from which on the exact interval of the median leaves the extreme ones out."""
+"""The number of runs from which the exact interval of the median leaves the extreme ones out."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class _Compared:
     """A claim and our runs on one scale."""
 
     value: float
-    """What was published, carried over to our floor."""
+    """The published value, carried over to our floor."""
     band: Summary
-    """Of our runs, none of which counts as worse than the floor."""
+    """Band of our runs; a run below the floor counts as at the floor."""
     best: float
-    """Of all our runs, at every rate."""
+    """Best of all our runs, at every rate."""
 
 
 def number(claim: Published, evidence: Evidence) -> Reproduction:
@@ -55,7 +55,7 @@ def rank(claim: Published, ours: Summary) -> Reproduction:
 
 
 def unseen(examples: int) -> float:
-    """The largest error rate under which so many examples show no error in one of twenty cases."""
+    """Return the largest error rate at which `examples` examples show no error in one of twenty cases."""
     return 1 - (1 - LEVEL) ** (1 / examples) if examples else 1.0
 
 
@@ -137,8 +137,8 @@ def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: flo
 
 
 def _few(finding: Reproduction) -> Reproduction:
-    """The finding, which too few runs leave open: three runs on one side of a number are as likely by chance as three
-    pairs of one sign, so that a number is rejected by as many as an order, and met by fewer."""
+    """Return the finding, left open by too few runs. Three runs on one side of a number are as likely by chance as
+    three pairs of one sign. So a number is rejected by as many as an order, and met by fewer."""
     n = finding.ours.n
     needs, does = (LEAST, "is rejected by") if finding.verdict == DIFFERS else (REPEATS, "needs")
     if n >= needs or finding.verdict == NOT_RUN:

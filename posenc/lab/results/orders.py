@@ -1,7 +1,7 @@
-"""An order held against our runs: the differences of pairs of one seed in scores, largest rates, or steps to learn.
+"""Orders compared with our runs: differences of pairs of one seed in scores, largest rates, or steps to learn.
 
-What is compared of two scores is what each has above its own highest floor, so that one below its floor is not worse
-than one at it. No jax.
+Two scores are compared by what each has above its own highest floor. So one below its floor is not worse than one at
+it. No jax.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from posenc.lab.results.statistics import LEAST, Summary, interval_rank, summary
 from posenc.lab.results.ties import difference
 
 TEST = "sign test, two-sided, exact, uncorrected"
-"""What p of an order is from; pairs without a difference are left out."""
+"""The test behind p of an order; pairs without a difference are left out."""
 
 
 def order(claim: Order, evidence: Evidence) -> Reproduction:
@@ -34,8 +34,8 @@ def sign_test(differences: Iterable[float]) -> float:
 
 
 def by_chance(pairs: int) -> float:
-    """How likely so many pairs of two equal schemes decide an order: that the exact interval of their median, which
-    leaves out as many of the least and of the largest differences, lies on one side of 0. Below six pairs none does."""
+    """Return the probability that `pairs` pairs of two equal schemes decide an order. The exact interval of their
+    median, which leaves out equally many at both ends, then lies on one side of 0. Below six pairs no interval does."""
     rank = interval_rank(pairs)
     return 0.0 if rank is None else 2 * sum(math.comb(pairs, k) for k in range(rank + 1)) / 2**pairs
 

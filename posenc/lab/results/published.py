@@ -18,7 +18,7 @@ from posenc.lab.results.sizes import Rule, check_rule
 from posenc.language.echo import echoed
 
 ALL = "all tasks"
-"""In the place of a task: the mean reciprocal rank over all tasks of an experiment."""
+"""Stands for a task: the mean reciprocal rank over all tasks of an experiment."""
 Origin = Literal["published", "ours"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 Seen = Literal["paper", "copy", "memory"]
@@ -36,7 +36,7 @@ EPSILON = 1e-9
 
 
 class Measure(NamedTuple):
-    """What is measured of a run: on which task, by which metric, and over which sizes."""
+    """Measure of a run: its task, its metric, and its sizes."""
 
     task: str
     metric: str | None
@@ -59,22 +59,22 @@ class Published:
     """"token", "exact", "last", "beyond" or "gain"; the task's own unless given."""
     tolerance: float = 0.02
     of: Statistic = "median"
-    """What theirs is of their runs."""
+    """Statistic of the published runs that the value is."""
     runs: int | None = None
     """How many runs theirs rests on, where that is known."""
     over: Over = "beyond"
     """Averaged over the sizes longer than any trained on, over those within the range, or over these."""
     weights: Rule = "equal"
-    """How these sizes enter the average, of ours and of floors: "trapezoid" where theirs is over every size of a range,
-    of which ours evaluates a few."""
+    """Weights of the sizes in the average, of ours and of floors. "trapezoid" is for a published mean over every size
+    of a range, of which ours evaluates a few."""
     relation: Relation = "is"
     floor: float | None = None
-    """What the best guess gets right at the sizes of theirs; that at ours unless given."""
+    """Share that the best guess gets right at the published sizes; that at ours unless given."""
     bag: float | None = None
-    """What the row's most frequent token gets right at the sizes of theirs; that at ours unless given."""
+    """Share that the row's most frequent token gets right at the published sizes; that at ours unless given."""
     learned: bool = True
-    """Whether the models of the publication had learned the sizes they were trained on, or a prediction of ours is of
-    models that have. A value below 0.9 at those sizes says itself that they had not."""
+    """True if the models of the publication had learned their trained sizes, or if a prediction of ours is about models
+    that have. A value below 0.9 at those sizes implies that they had not."""
     fact: str = ""
     """Claims of one fact are counted once: they say the same of the same runs of ours, or repeat one number. Without
     words a claim is a fact of its own."""
@@ -84,9 +84,9 @@ class Published:
     factor: float = 2.0
     """How far apart two error rates may be."""
     seen: Seen | None = None
-    """Where the number was seen: in the publication itself or in the runs that its authors released ("paper"), in what
-    others quote or derive from it, a summary or the README of its repository ("copy"), or nowhere ("memory"). A
-    published claim needs it; ours has none."""
+    """Source that was read: "paper" is the publication itself or the runs that its authors released. "copy" is a
+    quotation, a derivation, a summary or the README of its repository. "memory" is none of these. A published claim
+    needs it; ours has none."""
 
     def __post_init__(self):
         check_measure(self.metric, self.over, self.weights)
@@ -111,18 +111,19 @@ class Published:
 
     @property
     def measure(self) -> Measure:
-        """What is measured of a run."""
+        """The measure of a run that the claim is about."""
         return Measure(self.task, self.metric, self.over, self.weights)
 
     @property
     def share(self) -> float:
-        """What was reported as a share right."""
+        """The published value as a share right."""
         return 1 - self.value if self.scale == "log" else self.value
 
     def reached_by(self, floor: float) -> bool:
-        """Whether a guess that gets this share right, or less, meets what was reported by the claim's own tolerance.
+        """Tell whether a guess that gets this share right, or less, meets the published value by the claim's own
+        tolerance.
 
-        Whoever learns nothing meets an upper bound, from below the floor or from above it.
+        A model that learns nothing meets an upper bound, from below the floor or from above it.
         """
         if self.scale == "log":
             return 1 - floor <= self.value * self.factor + EPSILON
@@ -148,16 +149,16 @@ class Order:
     over: Over = "beyond"
     weights: Rule = "equal"
     learned: bool = True
-    """As for `Published`; an order at the sizes trained on says itself that the second had not learned them."""
+    """As for `Published`; an order at the trained sizes implies that the second had not learned them."""
     fact: str = ""
     """As for `Published`."""
     origin: Origin = "published"
     about: About = "score"
-    """"rate": the largest learning rate at which a run neither diverged nor stayed at the floor. Choosing the best rate
-    of each scheme would delete such a claim. "steps": how few steps of training solve the task, of a run whose second
-    scheme takes over those of its further training, where in the end both have solved it."""
+    """Quantity that is ordered. "rate" is the largest learning rate at which a run neither diverged nor stayed at the
+    floor; choosing the best rate of each scheme would delete such a claim. "steps" is the number of steps until the
+    task is solved, in a run with `then` those of the further training. Both schemes must solve it in the end."""
     seen: Seen | None = None
-    """Where the order was seen, as for `Published`."""
+    """Source of the order that was read, as for `Published`."""
 
     def __post_init__(self):
         check_measure(self.metric, self.over, self.weights)
@@ -173,7 +174,7 @@ class Order:
 
     @property
     def measure(self) -> Measure:
-        """What is measured of a run."""
+        """The measure of a run that the claim is about."""
         return Measure(self.task, self.metric, self.over, self.weights)
 
 

@@ -1,4 +1,4 @@
-"""Where learning rates that tie in validation differ beyond the sizes trained on, which validation cannot see.
+"""Gaps beyond the trained sizes between learning rates that tie in validation, which validation cannot see.
 
 Two rates differ at a size if their medians do by more than three standard errors of the test set, and every seed that
 ran at both has the same order. No jax.
@@ -27,7 +27,7 @@ class RateGap:
     by_rate: Mapping[float, Summary]
     """Rate to its runs at `size`."""
     tuning: bool
-    """Whether these are runs of the tuning seeds, since the reported ones ran at one of the rates alone."""
+    """True if these are runs of the tuning seeds, since the reported ones ran at one of the rates alone."""
 
     @property
     def width(self) -> float:
@@ -37,8 +37,8 @@ class RateGap:
 
 
 def rate_gap(cell: TableCell) -> RateGap | None:
-    """Where the rates that tie for a scheme lie furthest apart; None where they do not differ, and of losses, whose
-    error is not known."""
+    """Return the widest gap between the rates that tie for a scheme. Return None if they do not differ, or for losses,
+    whose error is not known."""
     if cell.metric in LOSSES:
         return None
     tuning = len(cell.reported) < 2
@@ -56,7 +56,7 @@ def by_rate(runs: Runs, rates: Sequence[float]) -> dict[float, Summary]:
 
 
 def _apart(runs: Runs, of: Mapping[float, Summary], examples: int) -> bool:
-    """Whether the two rates with the lowest and the highest median differ."""
+    """Tell whether the two rates with the lowest and the highest median differ."""
     low, high = (pick(of, key=lambda rate: of[rate].median) for pick in (min, max))
     seeds = {seed for at, seed in runs if at == low} & {seed for at, seed in runs if at == high}
     gap = of[high].median - of[low].median

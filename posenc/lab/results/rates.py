@@ -1,11 +1,11 @@
-"""How learning rates are chosen: on validation examples of the sizes trained on, never on test examples.
+"""Choice of learning rates: on validation examples of the trained sizes, never on test examples.
 
-Rates whose means on validation examples differ by no more than chance may tie, and differ beyond the sizes trained on.
-So the runs at all rates within one standard error of the best are reported (the one-standard-error rule of Breiman et
-al., 1984, which also has one chosen: here the best, of equals the smallest). Seeds are the sample: a
-seed's number is the median of its runs at these rates.
+Rates whose means on validation examples differ by no more than chance may tie, and differ beyond the trained sizes. So
+the runs at all rates within one standard error of the best are reported. This is the one-standard-error rule of Breiman
+et al. (1984), which also has one chosen: here the best, of equals the smallest. Seeds are the sample: a seed's number
+is the median of its runs at these rates.
 
-Where a sweep had seeds for tuning, these choose the rate and are not reported. The choice is among the rates of all
+In a sweep with seeds for tuning, these choose the rate and are not reported. The choice is among the rates of all
 tuning trials in the folder, whichever command planned them. Else the reported seeds choose it too, so that their
 numbers are a little better than those of further seeds would be.
 """
@@ -39,8 +39,8 @@ class Trial(NamedTuple):
     seed: int
     diverged: bool
     share: float | None
-    """The mean over sizes on validation examples by the metric of the task, a loss counted below 0; of a diverged trial
-    that of a guess; None where no validation example was scored."""
+    """The mean over sizes on validation examples by the metric of the task; a loss counts as negative. A diverged trial
+    has that of a guess. It is None if no validation example was scored."""
     examples: int
     """How many validation examples there are of all sizes, which all trials of a task share."""
     sizes: frozenset[int]
@@ -55,13 +55,13 @@ class Tuned:
     ties: tuple[float, ...]
     """The rates that tie with it in validation, itself among them."""
     rates: tuple[float, ...]
-    """Those with a result."""
+    """The rates with a result."""
     seeds: tuple[int, ...]
     trials: tuple[str, ...]
     diverged: bool
-    """Whether every trial diverged, at every rate; the rate is then the smallest."""
+    """True if every trial diverged, at every rate; the rate is then the smallest."""
     settled: bool
-    """Whether every planned tuning trial has a result. Until then the rate is one at which seeds are reported already,
+    """True if every planned tuning trial has a result. Until then the rate is one at which seeds are reported already,
     if there are any, so that more tuning trials take no result away."""
 
 
@@ -73,7 +73,7 @@ class Rates(NamedTuple):
     ties: tuple[float, ...] = ()
     """The rates that tie in validation with it, itself among them."""
     reported: tuple[float, ...] = ()
-    """Those of them at which every reported seed was measured at every size."""
+    """The tying rates at which every reported seed was measured at every size."""
     choice: Tuned | None = None
     """The choice by tuning seeds, where there are any."""
 
@@ -152,14 +152,14 @@ def tying_rates(trials: Sequence[Trial], rate: float) -> tuple[float, ...]:
 
 
 def by_seed(runs: Mapping[tuple[float, int], float], rates: Collection[float]) -> dict[int, float]:
-    """Seed to the median of its runs at these learning rates, of the values by rate and seed; a seed that lacks one of
-    the rates is left out."""
+    """Return seed to the median of its runs at these learning rates, from values by rate and seed. A seed that lacks
+    one of the rates is left out."""
     ran = [{seed for lr, seed in runs if lr == rate} for rate in rates]
     return {seed: median([runs[rate, seed] for rate in rates]) for seed in sorted(set.intersection(*ran))}
 
 
 def seed_values(runs: Mapping[K, Mapping[tuple[float, int], float]]) -> dict[K, list[float]]:
-    """The same of several things at once, as figures draw them: to each one value for each seed."""
+    """Return one value for each seed, for several things at once, as figures draw them."""
     return {key: list(of.values()) for key, of in _seed_runs(runs).items()}
 
 
@@ -188,7 +188,7 @@ def decided(results: Results) -> dict[str, float]:
 
 
 def at_chosen(results: Results) -> Results:
-    """The same results without reported trials at other rates than those that tie for their tuning seeds."""
+    """Return the results without reported trials at other rates than those that tie for their tuning seeds."""
     tuning = tuned(results)
     reported = []
     for record in results.records:
@@ -209,7 +209,8 @@ def scores(trials: Sequence[Trial]) -> dict[float, list[float]]:
 
 
 def _guess(record: GroupRecord) -> float:
-    """What a uniform guess gets right at the sizes trained on, or at all where none of these was measured."""
+    """Return the share that a uniform guess gets right at the trained sizes, or at all sizes if no trained one was
+    measured."""
     task, (low, high) = record.task, record.task.trained
     sizes = [n for n in task.floors if low <= n <= high] or list(task.floors)
     guess = float(np.mean([uniform(task, n) for n in sizes])) if sizes else 0.0
@@ -217,7 +218,7 @@ def _guess(record: GroupRecord) -> float:
 
 
 def _tuned(trials: Sequence[Trial], settled: bool, reported: set[float]) -> Tuned:
-    """A rate at which every trial diverged is chosen only where none is left."""
+    """Choose a rate; one at which every trial diverged is chosen only if no other is left."""
     rates, seeds, ids = ({getattr(trial, name) for trial in trials} for name in ("lr", "seed", "id"))
     alive = {trial.lr for trial in trials if not trial.diverged}
     among = rates if settled else rates & reported or rates

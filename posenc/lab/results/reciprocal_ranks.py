@@ -14,8 +14,8 @@ from posenc.lab.results.ties import levels
 
 
 def reciprocal_ranks(claim: Published, evidence: Evidence) -> dict[int, float]:
-    """Seed to the mean, over tasks, of one over the scheme's rank among all schemes; equals share the mean rank, and so
-    do all that are at the floor. A scheme that is at the floor on all these tasks has none.
+    """Return seed to the mean, over tasks, of one over the scheme's rank among all schemes. Equals share the mean rank,
+    and so do all that are at the floor. A scheme that is at the floor on all these tasks has none.
 
     A task on which no scheme is clear of the floor ranks noise, so that it is left out.
     """
@@ -50,7 +50,7 @@ def unranked(claim: Published, evidence: Evidence) -> set[str]:
 
 
 def live(claim: Published, evidence: Evidence) -> list[Measure]:
-    """The tasks, as a claim over all tasks measures them, on which some scheme is clear of the floor; in few runs too,
-    since a rank of few runs is open."""
+    """Return the tasks, as a claim over all tasks measures them, on which some scheme is clear of the floor. Few runs
+    suffice, since a rank of few runs is open."""
     measures = [evidence.settled(claim.measure._replace(task=task)) for task in evidence.tasks]
     return [measure for measure in measures if evidence.clear(measure, repeats=1)]

@@ -1,4 +1,4 @@
-"""What became of a claim: a verdict, the kind of its reason, and the numbers that it rests on. No jax."""
+"""Outcome of a claim: a verdict, the kind of its reason, and the numbers that it rests on. No jax."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Reproduction:
 
     published: Published | Order
     ours: Summary
-    """Of our runs at the chosen rate, or of their paired differences above the floors; n is 0 where nothing was run. Of
-    a claim with `scale="log"` it is of error rates, of an order of rates it is of steps between the rates tried, and of
-    an order of steps it is of how many more the second took."""
+    """Summary of our runs at the chosen rate, or of their paired differences above the floors; n is 0 if nothing was
+    run. For `scale="log"` it is of error rates. For an order of rates it is of steps between the rates tried. For an
+    order of steps it is of how many more the second took."""
     floor: float | None
-    """What the best guess gets right, by the metric of the claim: at their sizes if known, or ours."""
+    """Share that the best guess gets right, by the metric of the claim: at their sizes if known, or ours."""
     verdict: str
     reason: str = ""
     """Why it is not decided, or how it differs."""
@@ -50,28 +50,28 @@ class Reproduction:
     needs: int | None = None
     """How many seeds would decide it, where fewer are the reason."""
     best: float | None = None
-    """Of all our runs, at every rate: what is held against a published best."""
+    """Best of all our runs, at every rate, for a published best."""
     best_of: int | None = None
-    """Of how many runs that is the best."""
+    """The number of runs behind that best."""
     p: float | None = None
-    """Of an order from six pairs on, by `posenc.lab.results.orders.TEST`."""
+    """p of an order from six pairs on, by `posenc.lab.results.orders.TEST`."""
     rates: tuple[float, float] | None = None
-    """Of an order of rates: the largest stable rate of the first and of the second, each the least over seeds."""
+    """For an order of rates: the largest stable rate of the first and of the second, each the least over seeds."""
     steps: tuple[float, float] | None = None
-    """Of an order of steps: the median steps of the first and of the second until each has solved the task."""
+    """For an order of steps: the median steps of the first and of the second until each has solved the task."""
     better: bool | None = None
-    """Of a number that differs: whether our runs are better than what was published."""
+    """For a number that differs: True if our runs are better than the published value."""
     unseen: float | None = None
-    """Of error rates: what no error among so many test examples leaves possible, with 95 %."""
+    """For error rates: the rate that an error-free test set still allows, with 95 %."""
 
     @property
     def explained(self) -> bool:
-        """Whether a guess meets what was published."""
+        """Tell whether a guess meets the published value."""
         claim = self.published
         if not isinstance(claim, Published) or claim.relation != "is" or self.floor is None:
             return False
         return claim.reached_by(self.floor)
 
     def because(self, verdict: str, cause: Cause, reason: str, needs: int | None = None) -> Reproduction:
-        """The same finding with another verdict, for a reason."""
+        """Return the finding with another verdict, for a reason."""
         return replace(self, verdict=verdict, cause=cause, reason=reason, needs=needs)

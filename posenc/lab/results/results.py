@@ -1,4 +1,4 @@
-"""The records of a sweep, read from run folders and committed bundles. No jax; `posenc.load` makes a table of them.
+"""Records of a sweep, read from run folders and committed bundles. No jax; `posenc.load` makes a table of them.
 
 A row is one trial at one size. Settings that differ among runs of one scheme on one task become part of the scheme's
 label, so that two models are never averaged as one.
@@ -27,18 +27,18 @@ from posenc.language.echo import echoed
 from posenc.language.modules import notebook
 
 CHOICES = ("task", "scheme", "family", "seed", "lr")
-"""What results can be chosen by."""
+"""Facts by which results can be chosen."""
 METRICS = ("accuracy", "exact", "last", "beyond", *LOSSES)
-"""What results can be read by: the share of answer tokens, of whole answers, of last ones, and of those further out
-than any trained on (at sizes trained on, of all), that are right; and the mean cross-entropy of all, in nats or in
-bits."""
+"""Metrics by which results can be read. Four are shares that are right: of answer tokens, whole answers, last answer
+tokens, and tokens beyond training. At trained sizes the last are all tokens. Two are the mean cross-entropy, in nats
+and in bits."""
 K, V = TypeVar("K"), TypeVar("V")
 NAMED = 3
 """Trials of a record that a problem names; of more, their number is given."""
 _FREE = ("task", "scheme")
 _KNOBS = ("weight_decay", "warmup", "clip")
 _LATER = {f.name: f.default for f in fields(Run) if f.metadata.get("later")}
-"""What records say nothing of while it is at its default."""
+"""Settings that records leave out while they are at their default."""
 
 
 class Row(NamedTuple):
@@ -55,14 +55,14 @@ class Row(NamedTuple):
     outcome: str
     size: int
     trained: bool
-    """Whether the size is one of those trained on."""
+    """True if the size is one of the trained ones."""
     trained_from: int
     trained_to: int
     metric: str
     value: float
-    """By the metric: the share right, or a loss; the uniform guess of a diverged trial."""
+    """The share right, or a loss, by the metric; for a diverged trial the uniform guess."""
     floor: float
-    """What the uniform guess gets right."""
+    """Share that the uniform guess gets right."""
     exact: float
     """The share of whole answers right; NaN where they were not counted."""
     rows: int
@@ -87,11 +87,11 @@ class Results:
     varied: tuple[str, ...] | None = None
     """The settings in labels; found in the records unless given, as by `only`, which keeps labels as they were."""
     words: Words = Words()
-    """What figures call tasks, lines and sizes."""
+    """Words of figures for tasks, lines and sizes."""
     tuning: tuple[GroupRecord, ...] = ()
     """The trials that chose learning rates, always by the metric of their task."""
     own: tuple[GroupRecord, ...] | None = None
-    """The same records by the metrics of their tasks, which choose learning rates, where another is shown."""
+    """The records by the metrics of their tasks, which choose learning rates, if another metric is shown."""
 
     _repr_html_ = notebook("posenc.lab.figures.tables:as_html")
 
@@ -105,7 +105,7 @@ class Results:
         return [*self._reported_rows]
 
     def tuning_rows(self) -> list[Row]:
-        """The same of the trials that chose a learning rate, which are not reported."""
+        """Return the rows of the trials that chose a learning rate, which are not reported."""
         return self._ordered(self.tuning)
 
     def only(self, **where: str | int | float | tuple | list | set) -> Results:
@@ -128,9 +128,9 @@ class Results:
         return replace(self, records=records, unfinished=rest, varied=self.varying, tuning=tuning)
 
     def shown(self, metric: str | Mapping[str, str] | None = None) -> Results:
-        """These results by the metric that every table, figure and comparison shows: that requested, for all tasks or
-        by task, and else of each task that which tells most. For per-token answers this is `beyond`, or in older
-        records the last token, since the mean over tokens hides where a model stops."""
+        """Return these results by the metric that every table, figure and comparison shows. It is the one requested,
+        for all tasks or by task; otherwise `shown_metrics` chooses. For answers at every token that is `beyond`, or in
+        older records the last token, since the mean over tokens hides where a model stops."""
         if isinstance(metric, str):
             return self.by(metric)
         for name in (metric or {}).values():
@@ -140,17 +140,17 @@ class Results:
         return replace(self, records=shown, own=self.own or self.records)
 
     def shown_metrics(self) -> dict[str, str]:
-        """Task to the metric that tells most of it, by which tables show it unless another is requested."""
+        """Return task to the metric that shows most of it, which tables use unless another is requested."""
         by_task = grouped((record.task.label, record) for record in self.own or (*self.records, *self.tuning))
         return {label: _telling(of) for label, of in by_task.items()}
 
     def by(self, metric: str) -> Results:
-        """The same results by another metric, where the records counted it, with its floors, where they were counted.
-        Older records hold floors of their own metric alone; of the others the guess among all answers is known, which
-        gets the last token right as often as any.
+        """Return the results by another metric, if the records counted it, with the floors that they counted. Older
+        records hold floors of their own metric alone. For others the guess among all answers is known, which gets the
+        last token right as often as any.
 
-        A diverged run enters as that guess, or as 0 where it is not known. Raises `ValueError` for a metric that a
-        record cannot give.
+        A diverged run enters as that guess, or as 0 if it is not known. Raises `ValueError` for a metric that a record
+        cannot give.
         """
         _check_metric(metric)
         shown = tuple(_by(record, metric) for record in self.records)
@@ -195,7 +195,7 @@ class Results:
         return restore(self.folder, trial)
 
     def provenance(self) -> dict[str, list[str]]:
-        """What the numbers come from: each of commit, libraries and devices, with all values that occur."""
+        """Return the sources of the numbers: commits, libraries and devices, each with all values that occur."""
         keys = ("posenc", "commit", "python", "jax", "flax", "device")
         facts = {k: sorted({str(r.provenance[k]) for r in self._all_records if r.provenance.get(k)}) for k in keys}
         return {k: v for k, v in facts.items() if v}
@@ -247,8 +247,8 @@ class Results:
         return self.recorded_trials() + [(u, u) for u in self.unfinished]
 
     def _facts(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, tuple]:
-        """What a trial can be chosen by; its scheme by its text and by its label. The seed of a trial that only chose a
-        rate is not one of them."""
+        """Return the facts by which a trial can be chosen; its scheme by its text and by its label. The seed of a trial
+        that only chose a rate is not one of them."""
         schemes = tuple(dict.fromkeys((record.label, self.label(record, trial))))
         knobs = {"lr": (trial.knobs.lr,)} | ({} if trial.tuning else {"seed": (trial.knobs.seed,)})
         return {"task": (_task(record),), "scheme": schemes, "family": (record.family,), **knobs}
@@ -290,7 +290,7 @@ def _check_metric(name: str) -> None:
 
 
 def _telling(group_records: Sequence[GroupRecord]) -> str:
-    """The metric of one task's records that tells most of how far a model comes."""
+    """Return the metric that shows most of how far a model comes in one task's records."""
     own, read_by = group_records[0].task.metric, {record.task.read_by for record in group_records}
     if len(read_by) == 1 and None not in read_by:
         return read_by.pop()
@@ -326,7 +326,7 @@ def _by(record: GroupRecord, metric: str) -> GroupRecord:
 
 
 def _settings(record: GroupRecord | PlannedTrial) -> dict[str, Any]:
-    """What a record's trials share, as labels call it."""
+    """Return the settings that a record's trials share, as labels call them."""
     run = {k: v for k, v in record.run.items() if k not in _FREE}
     run |= {"model": shortest_model(run["model"])} if "model" in run else {}
     parts = {f"revision of {part}": n for part, n in run.pop("revisions", {}).items()}  # which there are, others say

@@ -1,6 +1,6 @@
-"""One set of sizes for all that is compared on a task, though its records were trained or evaluated at different ones.
+"""One set of sizes for all schemes compared on a task, though records were trained or evaluated at different ones.
 
-A run that is trained further on longer texts is beyond its training at other sizes than its neighbours; means over
+A run that is trained further on longer texts is beyond its training at other sizes than its neighbours. Means over
 sizes of their own would compare lengths and not schemes. No jax.
 """
 

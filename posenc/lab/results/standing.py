@@ -1,5 +1,5 @@
-"""How far a sweep that tunes is: which reported trials wait for the learning rate of their run, and which no longer
-count, since another rate was chosen. No jax."""
+"""Progress of a sweep that tunes: the reported trials that wait for the learning rate of their run, and those that no
+longer count because another rate was chosen. No jax."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from posenc.lab.store.schema import PlannedTrial
 
 @dataclass(frozen=True)
 class Standing:
-    """What the tuning trials of a run folder have decided by now."""
+    """Decisions of the tuning trials of a run folder so far."""
 
     undecided: int = 0
-    """How many reported trials wait to be planned: all reported seeds of a run of which a tuning trial has no result,
-    and else those that are not planned at the chosen rate. At most so many, for those that an earlier choice trained
-    need no second time where it stays."""
+    """The number of reported trials that wait to be planned. All seeds of a run count while one of its tuning trials
+    has no result; after that those not planned at the chosen rate. It is an upper bound, because trials of an earlier
+    choice count if that choice stays."""
     waiting: frozenset[str] = frozenset()
     """The reported trials that are planned at the rate of an earlier choice, while tuning trials have no result."""
     replaced: frozenset[str] = frozenset()
@@ -26,12 +26,12 @@ class Standing:
 
     @property
     def idle(self) -> frozenset[str]:
-        """The trials that nobody is to train now."""
+        """Return the trials that no worker is to train now."""
         return self.waiting | self.replaced
 
 
 def standing(folder: Path, plan: Sequence[PlannedTrial] | None = None) -> Standing:
-    """What is decided by now in a run folder, or of a `plan` of it that was read already."""
+    """Return the decisions so far in a run folder, or in its `plan` if it was read already."""
     lines = plan or store.read_plan(folder)
     if not any(line.tuning for line in lines):
         return Standing()
@@ -50,11 +50,12 @@ def standing(folder: Path, plan: Sequence[PlannedTrial] | None = None) -> Standi
 
 
 def finished(folder: Path) -> bool:
-    """Whether every trial has a result that is to have one, and none waits to be planned."""
+    """Tell whether every trial has a result that is to have one, and no trial waits to be planned."""
     before = standing(folder)
     return ended(store.status(folder), before)
 
 
 def ended(status: store.RunStatus, standing: Standing) -> bool:
-    """The same of what was looked up already: first what is decided, since workers may plan between the two looks."""
+    """Tell the same from states that were read already: first the decisions, since workers may plan between the two
+    looks."""
     return not standing.undecided and status.left <= standing.replaced

@@ -1,9 +1,9 @@
-"""What the numbers say, and no more: every seed counts, n is everywhere, and an interval is named or not drawn.
+"""Statistics of results: every seed counts, n is everywhere, and an interval is named or not drawn.
 
 Below six runs there is no 95 % interval worth its name (a bootstrap over three covers 73 %), so the range is given and
-called the range. From six on it is the interval between two order statistics, which holds the median with at least
-95 % whatever the distribution: the exact one for which six is the least n. A percentile bootstrap of the mean of six
-runs covers about 87 %. Nothing here imports jax; SciPy is imported where it is needed.
+called the range. From six on it is the interval between two order statistics. It holds the median with at least 95 %,
+whatever the distribution; six is the least n for which it exists. A percentile bootstrap of the mean of six runs covers
+about 87 %. Nothing here imports jax; SciPy is imported where it is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEAST = 6
 LEVEL = 0.95
 ALPHA = 0.05
 ENOUGH = 10
-"""Pairs from which on Wilcoxon's test can show a difference also after correction for a few dozen tests."""
+"""The number of pairs from which Wilcoxon's test can show a difference also after correction for a few dozen tests."""
 HOLDS = 0.9
 """The least median accuracy at a size up to which a scheme holds."""
 Runs = Mapping[tuple[float, int], float]
@@ -76,21 +76,21 @@ class TableCell:
     tuning: tuple[int, ...] = ()
     """The seeds that chose the rate and are not reported; empty where the reported ones chose it."""
     unstable: bool = False
-    """Whether all of those diverged, at every rate; the smallest is then reported."""
+    """True if all tuning trials diverged, at every rate; the smallest is then reported."""
     settled: bool = True
-    """Whether all tuning trials have a result; until then the rate may change."""
+    """True if all tuning trials have a result; until then the rate may change."""
     left_out: Mapping[float, int] = field(default_factory=dict)
     """Rate to the reported trials at it, where those seeds chose another."""
     ties: tuple[float, ...] = ()
     """The rates that tie in validation with the chosen one, itself among them."""
     reported: tuple[float, ...] = ()
-    """Those of them at which every reported seed was measured at every size."""
+    """The tying rates at which every reported seed was measured at every size."""
     runs: Mapping[int, Runs] = field(default_factory=dict)
     """Size to the reported runs at these rates."""
     tuning_runs: Mapping[int, Runs] = field(default_factory=dict)
     """Size to the runs of the tuning seeds at the rates that tie."""
     exact: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-    """Of losses in nats, size to what the law of one token and the best reader lose, where this is known."""
+    """For losses in nats, size to the losses of the unigram model and of the optimal predictor, if they are known."""
 
     @property
     def n(self) -> int:
@@ -140,12 +140,12 @@ class Comparison:
     """(seed, value of the first, value of the second)"""
     better: float
     interval: tuple[float, float] | None
-    """Of `better`: the 95 % Wilson score interval, from six pairs on."""
+    """The 95 % Wilson score interval of `better`, from six pairs on."""
     difference: Summary
     wilcoxon: float | None
     """Two-sided p of the Wilcoxon signed-rank test, from six pairs on."""
     over: tuple[int, ...] = ()
-    """The sizes of which a value is the mean."""
+    """The sizes over which a value is averaged."""
     by_rate: Mapping[float, float] = field(default_factory=dict)
     """Each learning rate at which both are reported, to the median difference at it."""
     metric: str = ""
@@ -252,7 +252,7 @@ def _check_places(results: Results, *schemes: str) -> None:
 
 
 def least_p(n: int) -> float:
-    """The smallest two-sided p that Wilcoxon's signed-rank test can have with so many pairs."""
+    """Return the smallest two-sided p that Wilcoxon's signed-rank test can have with `n` pairs."""
     return min(1.0, 2.0 ** (1 - n))
 
 

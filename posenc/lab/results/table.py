@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import pandas
 
 METRICS = ("accuracy", "exact", "last", "beyond", metrics.GAIN, *LOSSES)
-"""Metrics of lines: the share of right answer tokens, whole answers, last tokens and tokens beyond training; the share
-gained of what an exact loss leaves; mean losses in nats and in bits."""
+"""Metrics of lines. Shares of right answer tokens, whole answers, last tokens and tokens beyond training come first.
+The others are the share gained of what an exact loss leaves, and mean losses in nats and in bits."""
 COUNTED = {metric: metrics.ratio(metric) for metric in METRICS}
 """Metric to the counts that it divides."""
 PARTS_OF_DATA = ("test", "validation")
@@ -163,7 +163,7 @@ def _place(results: Results, record: GroupRecord, trial: TrialRecord) -> tuple[A
 
 
 def _heads(results: Results, pairs: list[tuple[GroupRecord, TrialRecord]]) -> Iterator[dict[str, Any]]:
-    """What all lines of a trial share."""
+    """Yield the columns that all lines of a trial share."""
     rates, ends = rates_by_cell(results), endings(results)
     for record, trial in pairs:
         label, end = results.label(record, trial), ends.get(trial.id)
@@ -213,7 +213,7 @@ def _guesses(results: Results) -> dict[str, dict[str, dict[int, dict[str, float]
 
 
 def _baselines(guesses: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the lines of each baseline share."""
+    """Yield the columns that the lines of each baseline share."""
     texts = dict.fromkeys(("model", "family", "outcome"), BASELINE)
     for label, by_metric in guesses.items():
         for name in dict.fromkeys(name for by_size in by_metric.values() for at in by_size.values() for name in at):
@@ -247,7 +247,7 @@ def _lines(
 
 
 def _diverged(k: int, record: GroupRecord, by_metric: Mapping[str, Any]) -> Iterator[Line]:
-    """What a trial that diverged scores: the uniform baseline, and where none is known no share, and no loss."""
+    """Yield the lines of a trial that diverged: the uniform baseline, or if it is unknown no share, and no loss."""
     for metric in by_metric:
         at = floors_by(record.task, metric)
         for size in sizes_of(record):
@@ -257,7 +257,7 @@ def _diverged(k: int, record: GroupRecord, by_metric: Mapping[str, Any]) -> Iter
 
 
 def _guessed(k: int, by_metric: Mapping[str, Mapping[int, Mapping[str, float]]], name: str) -> Iterator[Line]:
-    """What one baseline scores."""
+    """Yield the lines of one baseline."""
     for metric, by_size in by_metric.items():
         for size, values in sorted(by_size.items()):
             if name in values:

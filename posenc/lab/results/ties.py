@@ -1,8 +1,8 @@
 """Numbers that tie, and tests of ranks that respect ties. No jax; SciPy is imported where it is needed.
 
-A float mean of .1, .2 and .3 is another than one of .3, .2 and .1. Shares of up to a million examples that differ do so
-by more than a billionth of a thousandth, so that numbers nearer than `TOLERANCE` are equal. Nothing is rounded: a
-median of rounded shares would be another number.
+A float mean of .1, .2 and .3 differs from one of .3, .2 and .1. Different shares of up to a million examples differ by
+more than a billionth of a thousandth. So numbers nearer than `TOLERANCE` are equal. Nothing is rounded: a median of
+rounded shares would be another number.
 """
 
 from __future__ import annotations

@@ -1,29 +1,30 @@
-"""Verdicts: a claim held against our runs, by rules under which an agreement can fail. No jax.
+"""Verdicts: a claim compared with our runs, by rules under which an agreement can fail. No jax.
 
     agrees           a number: our band, widened by the tolerance on both sides, meets the claim;
                      an order: the whole interval of paired differences lies above the tolerance
     differs          a number: it does not; an order: the whole interval lies below minus the tolerance
-    open             our runs do not decide it: what is behind has not learned the sizes trained on;
+    open             our runs do not decide it: what is behind has not learned the trained sizes;
                      a number that no guess meets, met by runs at a floor; an order of fewer than six pairs, or whose
                      interval holds neither, or both of whose schemes are at the ceiling; a number that our band meets
                      only because it is wide; a number that fewer than three runs meet, or fewer than six reject
     both at a floor  a guess meets the published number, and ours is at our floor, where another scheme is clear of it
-    uninformative    a claim that a guess meets, as it meets any upper bound, where none of our schemes is clear of that
+    uninformative    a claim that a guess meets, as it meets any upper bound, where no scheme of ours is clear of that
                      guess; an order of two schemes whose medians are both at a guess; the rank of one that is at a
                      guess on every task
     not run          no committed record holds it, or its runs share no size at which they can be compared
     not attempted    the experiment says that it is too dear to be run here
 
-What is compared is compared on one set of sizes, and above the highest floor of each side (`evidence`, `numbers`,
-`orders`). Clear of a floor is what is above it by three standard errors of the test set; a positive control, a scheme
-that is clear of a guess, has three runs at least. A scheme has learned the sizes trained on where its median is 0.9 or
-more at each of them. One that has not shows nothing by being behind, unless the claim is that it is; so it is asked of
-what is behind, and only where the models of the publication had learned (`Published.learned`). A prediction of ours is
-asked alike: one that something is not learned says `learned=False`.
+Both sides are compared on one set of sizes, and above the highest floor of each side (`evidence`, `numbers`, `orders`).
+A share is clear of a floor if it is above it by three standard errors of the test set. A positive control is a scheme
+that is clear of a guess in three runs at least. A scheme has learned the trained sizes if its median is 0.9 or more at
+each of them. A scheme that has not learned is no evidence for an order. The worse scheme must have learned, unless the
+claim says otherwise. This applies only if the models of the publication had learned (`Published.learned`). Our own
+predictions follow the same rule; one that something is not learned says `learned=False`.
+
 A band is that of `statistics.summary`: the range below six runs, the exact 95 % interval of the median from six on, at
-the learning rate chosen on validation examples. A published best of several runs, which no band bounds, is held against
-the best of all our runs at all rates. A verdict is on our setting: where that is smaller than the published one,
-"differs" says that the number does not carry over, and not that it was wrong. Every verdict but "agrees" has a reason.
+the learning rate chosen on validation examples. A published best of several runs is compared with the best of all our
+runs at all rates. A verdict is on our setting. If that is smaller than the published one, "differs" says that the
+number does not carry over, and not that it was wrong. Every verdict but "agrees" has a reason.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ def _if_trained(finding: Reproduction, evidence: Evidence) -> Reproduction:
 
 
 def _behind(finding: Reproduction) -> list[str]:
-    """The schemes of which a verdict says, or cannot exclude, that they are behind what was claimed of them, or behind
-    one another, and of which the claim itself does not say it."""
+    """Return the schemes that a verdict places, or may place, behind a claim about them or behind one another. Schemes
+    that the claim itself places behind are left out."""
     claim, ours = finding.published, finding.ours
     if isinstance(claim, Order):
         level = finding.verdict == UNINFORMATIVE
@@ -126,7 +127,7 @@ def _behind(finding: Reproduction) -> list[str]:
 
 
 def _ahead(finding: Reproduction) -> bool:
-    """Whether our runs have more than a number that was published, and so much that they differ or meet a bound."""
+    """Tell whether our runs are above a published number, by enough to differ or to meet a bound."""
     claim, ours = finding.published, finding.ours.median if finding.best is None else finding.best
     more = (1 - ours if claim.scale == "log" else ours) > claim.share
     return more and (finding.verdict != AGREES or claim.relation == "at least")
@@ -156,7 +157,7 @@ def distinct(findings: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
 
 
 def orders_by_chance(findings: Iterable[Reproduction]) -> tuple[int, int, float]:
-    """How many orders have pairs of runs enough to be tested, how many of them are decided, and how many chance would
+    """Return how many orders have enough pairs to be tested, how many of them are decided, and how many chance would
     decide at most if no two of all these schemes differed."""
     tested = [finding for finding in findings if finding.p is not None]
     decided = sum(finding.verdict in (AGREES, DIFFERS) for finding in tested)
@@ -164,6 +165,6 @@ def orders_by_chance(findings: Iterable[Reproduction]) -> tuple[int, int, float]
 
 
 def _with_runs(verdicts: dict[str, Reproduction]) -> list[Reproduction]:
-    """Those that rest on runs; else one that was not run, or else not attempted."""
+    """Return the verdicts that rest on runs; else one that was not run, or else not attempted."""
     findings = [finding for verdict, finding in verdicts.items() if verdict not in UNKNOWN]
     return findings or [next(verdicts[verdict] for verdict in UNKNOWN if verdict in verdicts)]

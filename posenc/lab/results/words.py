@@ -1,4 +1,4 @@
-"""What figures call tasks, lines and sizes: the words of an experiment, and else what differs among the labels."""
+"""Words of figures for tasks, lines and sizes: those of an experiment, and else what differs among the labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Words:
     names: Mapping[str, str] = field(default_factory=dict)
     """Label, or scheme in a label, to the name of its line: "position coupling"."""
     counted: str | Mapping[str, str] = "size"
-    """What a size counts, of all tasks or by task: "tokens", "digits"."""
+    """The unit of a size, of all tasks or by task: "tokens", "digits"."""
 
     def __post_init__(self):
         kinds = {"titles": (Mapping,), "names": (Mapping,), "counted": (str, Mapping)}
@@ -48,7 +48,7 @@ class Words:
         return f"{self.titles[task]} ({task})" if task in self.titles else task
 
     def unit(self, task: str) -> str:
-        """What the sizes of a task count."""
+        """Return the unit of a task's sizes."""
         return self.counted if isinstance(self.counted, str) else self.counted.get(task, "size")
 
     def lines(self, labels: Iterable[str]) -> dict[str, str]:
