@@ -34,7 +34,7 @@ class Examined(NamedTuple):
     """With the runs that can be planned."""
     runs: list[ResolvedRun]
     sound: list[bool]
-    """Whether each of them can run, as far as tracing it tells."""
+    """True for each of them that can run, as far as tracing shows."""
     faults: list[str]
     """A sentence for each run in which a scheme or task of the user's own fails."""
 
@@ -76,7 +76,7 @@ def examined(experiment: Experiment) -> Examined:
 
 
 def _own_fault(run: Run, error: Exception) -> str:
-    """What is wrong with a scheme or task of the user's own, by name, file and line; empty where the fault is not
+    """Describe the fault of a scheme or task of the user's own, by name, file and line. It is empty if the fault is not
     theirs, as of a setting that posenc refuses."""
     resolved = _named(run)
     settings = resolved is None or isinstance(error, Unfit)  # which are no fault of a class
@@ -173,8 +173,8 @@ def wanted(resolved: ResolvedRun, plan: Plan, rates: Mapping[str, float]) -> dic
 def lines(
     experiment: Experiment, runs: list[ResolvedRun], before: Sequence[PlannedTrial] = (), most: int | None = None
 ) -> list[PlannedTrial]:
-    """The trials of an experiment, as the plan keeps them, of those that tune the tuning trials alone. Those of one run
-    that were not planned `before` form one group, or several of at most so many trials."""
+    """Return the trials of an experiment, as the plan keeps them; of runs that tune, the tuning trials alone. Trials of
+    one run that were not planned `before` form one group, or several of limited size."""
     planned, plan, ids = [], experiment.plan, {line.id for line in before}
     for resolved in runs:
         trials = wanted(resolved, plan, {})
@@ -217,8 +217,8 @@ def trial_name(run: Mapping[str, Any], knobs: Knobs, steps: int) -> str:
 
 
 def written(resolved: ResolvedRun) -> dict[str, Any]:
-    """A run with its schemes, task and stem written out, their revisions, and the digests of files that posenc does not
-    ship: every setting that identity counts."""
+    """Return every setting that identity counts: a run with its schemes, task and stem written out, their revisions,
+    and the digests of files that posenc does not ship."""
     run = registry.identity(resolved.run) | {"scheme": full(resolved.scheme), "task": full_task(resolved.task)}
     run["model"] = kinds.full(resolved.shape.model)
     if resolved.run.then is not None:
@@ -244,7 +244,7 @@ def parts_of(resolved: ResolvedRun) -> list[Any]:
 
 
 def label(run: Run) -> str:
-    """What figures and tables call a run's scheme: its shortest text, and that of the one that goes on."""
+    """Return the label of a run's scheme in figures and tables: its shortest text, and that of the one that goes on."""
     return shortest(THEN.join(text for text in (run.scheme, run.goes_on.label) if text))
 
 
@@ -255,7 +255,7 @@ def shortest(text: str) -> str:
 
 
 def family(scheme: Any) -> str:
-    """Whose colour a scheme takes; a pattern takes its first layer's."""
+    """Return the family whose colour a scheme takes; a pattern takes its first layer's."""
     first = scheme.layers[0] if isinstance(scheme, Pattern) else scheme
     return normal_form(first).scheme.family
 

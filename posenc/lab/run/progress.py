@@ -1,4 +1,5 @@
-"""Who hears how far a sweep is: its user, the log of its worker, and the trials that other workers finish meanwhile."""
+"""Listeners to the progress of a sweep: its user, and the log of its worker. Trials that other workers finish count
+too."""
 
 from __future__ import annotations
 
@@ -20,24 +21,25 @@ from posenc.lab.store.schema import PlannedTrial
 EVERY = 10.0
 """Seconds between two lines of a log that say how far a group is."""
 TIMES = 20
-"""A segment is overdue after so many times its expected time, the mean of those before it."""
+"""A segment is overdue after this multiple of its expected time, the mean of those before it."""
 LEAST = 60.0
 """Seconds before which nothing is said: a machine may be busy for a while."""
 COMPILING = 600.0
-"""Seconds after which a segment is overdue that compiles first, of which nothing is known."""
+"""Seconds after which a segment that compiles first is overdue; no segment before it shows its time."""
 
 
 class Progress(Protocol):
-    """Who hears how far a sweep is."""
+    """Listener to the progress of a sweep."""
 
     def begin(self, trials: int, done: int, programs: int | None) -> None:
-        """`trials` in all, of which `done` have results; the others need so many `programs`, if that is known."""
+        """Hear of `trials` in all, of which `done` have results. The others need `programs` programs, if that is
+        known."""
 
     def group(self, label: str, trials: int) -> None:
         """A group of trials starts."""
 
     def step(self, label: str, steps: int, total: int, loss: float) -> None:
-        """A group has done so many of its steps; `loss` is the mean over its trials."""
+        """Hear that a group has done `steps` of its steps; `loss` is the mean over its trials."""
 
     def finished(self, label: str, outcome: str, seconds: float) -> None:
         """A group has ended."""
@@ -46,15 +48,15 @@ class Progress(Protocol):
         """Another worker took a group that had started here."""
 
     def others(self, trials: int) -> None:
-        """So many trials in all have been finished by other workers since the sweep began."""
+        """Hear how many trials other workers have finished since the sweep began."""
 
     def note(self, text: str) -> None:
         """Something worth a line."""
 
 
 class Reporter:
-    """Passes progress on. Every few seconds it adds the steps of the group in training to the log of its worker, with
-    the rate since the line before, which `posenc status` reads."""
+    """Passes progress on. Every few seconds it adds the steps of the group in training to the log of its worker. The
+    line has the rate since the line before, and `posenc status` reads it."""
 
     def __init__(self, watch: Progress, log: Callable[..., None]):
         self._watch, self.log = watch, log
@@ -68,7 +70,7 @@ class Reporter:
         self._group, self._time, self._step = group, -math.inf, 0
 
     def step(self, label: str, steps: int, total: int, loss: float) -> None:
-        """The group has done so many of its steps."""
+        """Report that the group has done `steps` of its steps."""
         self._watch.step(label, steps, total, loss)
         now = time.monotonic()
         if now - self._time < EVERY:
@@ -127,7 +129,7 @@ class SegmentTimer:
 
     @contextlib.contextmanager
     def time(self, compiles: bool) -> Iterator[None]:
-        """Around one segment. What is overdue is said by another thread, since the main one waits for the device."""
+        """Time one segment. Another thread reports what is overdue, since the main one waits for the device."""
         if compiles or not self._count:
             limit, expected = COMPILING, "some minutes at most, compiling included,"
         else:

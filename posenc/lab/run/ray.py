@@ -1,7 +1,7 @@
 """A sweep on a Ray cluster: nodes train groups and return their records, the driver writes them into the run folder.
 
-The driver holds the claims of groups that it sent, so that workers beside it take others, and sends a group again whose
-node or process was lost; were it lost itself, the same command does what is left. Importing this imports neither Ray
+The driver holds the claims of groups that it sent, so that workers beside it take others. It sends a group again if its
+node or process was lost. If the driver is lost, the same command does what is left. Importing this imports neither Ray
 nor jax, which a node confines to its cores first.
 """
 
@@ -57,8 +57,8 @@ def join(address: str) -> Iterator[Any]:
 
 
 def remote_parts(ray: Any, cpus: int, gpus: float) -> tuple[Any, Any]:
-    """What trains a group of so many cores and GPUs on a node, and the mailbox beside the driver. Ray carries local
-    names by value, and posenc may be missing on a node or be another: they need Python and Ray alone."""
+    """Return the remote function that trains a group on a node, and the mailbox beside the driver. Ray carries local
+    names by value, and posenc may be missing on a node or be another. So both need Python and Ray alone."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     class Mailbox(list):
@@ -95,8 +95,8 @@ def remote_parts(ray: Any, cpus: int, gpus: float) -> tuple[Any, Any]:
 
 @dataclass
 class Sent:
-    """A group that is with the cluster. A lost attempt may still write checkpoints: each has its `token`; `step` is the
-    most that any did, and `lost` counts the losses since."""
+    """A group that is with the cluster. A lost attempt may still write checkpoints, so each has its `token`. `step` is
+    the most that any did, and `lost` counts the losses since."""
 
     name: str
     label: str
@@ -116,8 +116,8 @@ class Refused(ValueError):
 
 
 class Driver:
-    """Sends groups and receives their records. `orders` are what is the same for all groups: `keep`, `lanes`, `cpus`,
-    `gpus`, seconds between checkpoints (`every`), modules of the user's (`imports`), the `place` of checkpoints."""
+    """Sends groups and receives their records. `orders` are the same for all groups: `keep`, `lanes`, `cpus`, `gpus`,
+    seconds between checkpoints (`every`), modules of the user's (`imports`), the `place` of checkpoints."""
 
     def __init__(self, folder: Path, ray: Any, orders: Mapping[str, Any], watch: Progress):
         self.folder, self.watch, self.place = folder, watch, orders["place"]
@@ -272,7 +272,7 @@ class Driver:
 
 
 def capacity(nodes: Sequence[Mapping[str, Any]], cpus: int, gpus: float) -> int:
-    """How many groups of so many cores and GPUs the nodes train at once."""
+    """Return how many groups of this many cores and GPUs the nodes train at once."""
     needs = {"CPU": cpus} | ({"GPU": gpus} if gpus else {})
     alive = [node["Resources"] for node in nodes if node["Alive"]]
     return sum(min(int(node.get(name, 0) // need) for name, need in needs.items()) for node in alive)

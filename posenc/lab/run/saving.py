@@ -1,7 +1,7 @@
-"""Groups in training are saved: every so many seconds, at a signal, and while training goes on.
+"""Checkpoints of groups in training: at an interval, at a signal, and while training goes on.
 
-A checkpoint holds trials, not lanes, so that any devices go on from it, and any of its trials. It is used only where
-what decides the numbers of further training is as it was.
+A checkpoint holds trials, not lanes, so that any devices go on from it, and any of its trials. It is used only if the
+facts that decide further numbers are unchanged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Point(NamedTuple):
     stage: int
     step: int
     state: PyTree
-    """A leading axis of lanes, of which the trials are the first."""
+    """A leading axis of lanes, whose first entries are the trials."""
     losses: list[list[float]]
     """The mean loss of each trial in one stretch of steps after another."""
     seconds: Mapping[str, float]
@@ -53,7 +53,7 @@ class Source(NamedTuple):
 
 
 class Home(NamedTuple):
-    """Where the checkpoints of a group are kept."""
+    """Location of a group's checkpoints."""
 
     folder: Path
     changed: Callable[[], None] = lambda: None
@@ -65,7 +65,7 @@ class Saver:
     """The checkpoints of one group that is being trained here. One thread writes at a time."""
 
     home: Home | None
-    """None where no checkpoint would outlive the machine; then nothing is saved."""
+    """It is None if no checkpoint would outlive the machine; then nothing is saved."""
     group: str
     token: str
     ids: Sequence[str]
@@ -76,7 +76,7 @@ class Saver:
     """Bytes on disk that stay free, for the record."""
     say: Callable[[str], None]
     silent: bool = False
-    """Whether the user knows already that the disk is full."""
+    """True if the user knows already that the disk is full."""
     paths: list[Path] = field(default_factory=list)
     """The checkpoints of the group that this worker read and made, the next to be removed first. Those that another
     worker makes meanwhile are not ours to remove."""
@@ -95,7 +95,7 @@ class Saver:
             self.wait()
 
     def find_source(self) -> Source | None:
-        """The newest checkpoint that the group may go on from. Those that it may not use are removed first."""
+        """Return the newest checkpoint that the group may go on from. Those that it may not use are removed first."""
         if self.home is None:
             return None
         checkpoints.tidy(self.home.folder, self.group)
@@ -164,8 +164,8 @@ class Saver:
             self.home.changed()
 
     def _copy(self, home: Home, point: Point) -> tuple[Home, checkpoints.Manifest, np.ndarray] | None:
-        """The job of the writer: the state is copied, since the next segment takes its memory. None if it is too
-        large for the disk."""
+        """Write a copy of the state, since the next segment takes its memory. Return None if it is too large for the
+        disk."""
         trials = len(self.ids)
         need = trials * (row_size(point.state, trials) + 40 * len(point.losses)) + checkpoints.BESIDE + self.reserve
         self._requested = point.step
@@ -195,7 +195,7 @@ class Saver:
 
 
 def program_facts(line: PlannedTrial, stride: int, process: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides the numbers of further training: only under equal ones does a checkpoint go on.
+    """Return the facts that decide further numbers: a checkpoint goes on only under equal ones.
 
     `process` describes this process. The number of devices is left out, and the run's revisions and sources are in it.
     """
@@ -300,8 +300,8 @@ def _size(leaf: Any) -> int:
 
 
 def clear(folder: Path, waiting: Collection[str], watch: Progress) -> None:
-    """Remove what a kill after its record left of a group, and name the checkpoints of groups that are not to be
-    trained now, since these go on only by their own command. `waiting` are the groups to be trained."""
+    """Remove what a kill after its record left of a group. Name the checkpoints of groups that are not to be trained
+    now, since these go on only by their own command. `waiting` are the groups to be trained."""
     checkpoints.tidy(folder)
     saved, held = set(checkpoints.groups(folder)), {claim.group for claim in store.held(folder)}
     left = (saved | held).difference(waiting)

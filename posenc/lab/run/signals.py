@@ -1,8 +1,7 @@
 """Signals that end work, and the exit codes that say so. Importing this costs nothing.
 
-The first signal ends after the segment, whose state is saved, and the same command goes on. A parent that passes
-signals on to its workers may be killed by one that cannot be passed on; its workers then end as if it had been, since
-nobody would hear them, and nobody would end them.
+The first signal ends after the segment, whose state is saved, and the same command goes on. A parent passes signals on
+to its workers. If the parent is killed, its workers stop after the current segment.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator
 DONE, FAILED = 0, 1
 PREEMPTED, INTERRUPTED = 75, 130
 PREEMPTING = tuple(getattr(signal, n) for n in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP") if hasattr(signal, n))
-"""What batch systems and closed terminals send."""
+"""Signals of batch systems and of closed terminals."""
 COMPILES = "posenc-compile"
 """The thread that compiles ahead, for which the end of the process does not wait."""
 PARENT = "POSENC_PARENT"
@@ -48,8 +47,8 @@ def handling(handler: Callable[[int, object], None], *more: signal.Signals) -> I
 
 @contextlib.contextmanager
 def listening() -> Iterator[None]:
-    """For a process that trains: a signal ends it with an exit code of its own as long as the block runs, and not any
-    more when it is done. While it trains, the sweep listens."""
+    """Let a signal end the process with an exit code of its own while the block runs. While the process trains, the
+    sweep listens instead."""
     for number in heeded():
         signal.signal(number, preempt)
     try:
@@ -70,7 +69,7 @@ def _ignore() -> None:
 
 
 class Signals:
-    """What was heard while training: only a second SIGINT ends at once, since schedulers repeat their signals."""
+    """Signals heard while training: only a second SIGINT ends at once, since schedulers repeat their signals."""
 
     def __init__(self):
         self.code = 0

@@ -1,7 +1,7 @@
 """SLURM: a sweep as an array of workers, by a job script that its user can read and edit.
 
 Each task of the array is a `posenc work`. It saves at the signal that comes before its time ends, exits with 75, and
-asks to be queued again; so does a task that another job displaces. A claim names its job, and `posenc status` reads
+asks to be queued again. A task that another job displaces does so too. A claim names its job, and `posenc status` reads
 claims, so that no accounting database is needed.
 """
 
@@ -26,7 +26,7 @@ _NAMED = re.compile(r"[A-Za-z0-9_.,+-]+")
 
 @dataclass(frozen=True)
 class Slurm:
-    """What is asked of SLURM for each worker."""
+    """Request to SLURM for each worker."""
 
     workers: int = 1
     """How many workers: tasks of the array."""

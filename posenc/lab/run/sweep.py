@@ -1,7 +1,7 @@
-"""The sweep: plan, then work. The same command again does what is left, and nothing twice.
+"""The sweep: plan, then work. Run the command again, and it trains what is left.
 
-Before it starts, `rehearse` says what it will do, and how long that will take: its multiplications over what this
-machine was just seen to do.
+Before it starts, `rehearse` says what it will do, and how long that will take. The estimate divides its multiplications
+by the speed that this machine just showed.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def programs(runs: Iterable[ResolvedRun], plan: Plan) -> set[tuple[Any, ...]]:
 
 
 def seconds(runs: list[tuple[ResolvedRun, int]], plan: Plan, needed: Iterable[tuple[Any, ...]]) -> float:
-    """An estimate for so many trials of each run, and the programs they need; right within a factor of two on the
-    machines it was tried on."""
+    """Estimate the seconds of these trials of each run, and of the programs they need. It was right within a factor of
+    two on the machines it was tried on."""
     if not runs:
         return 0.0
     compiling = sum(COMPILE.get(kind, 0.5) for kind, *_ in needed)
@@ -95,7 +95,7 @@ def seconds(runs: list[tuple[ResolvedRun, int]], plan: Plan, needed: Iterable[tu
 
 
 def operations(runs: list[tuple[ResolvedRun, int]], plan: Plan) -> float:
-    """Floating-point operations of so many trials of each run, whatever the machine."""
+    """Count the floating-point operations of these trials of each run, whatever the machine."""
     begun: set[Any] = set()
     return sum(
         trials * (needs.steps(c, plan.steps, begun) + needs.evaluation(c, plans.evaluated(c, plan), plan.rows))
@@ -118,8 +118,8 @@ def peak() -> float:
 
 
 def rehearse(experiment: Experiment, folder: Path, runs: Sequence[ResolvedRun] | None = None) -> dict[str, Any]:
-    """What a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost. `runs`
-    are those of the experiment where they are resolved already."""
+    """Return what a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost.
+    `runs` are those of the experiment if they are resolved already."""
     runs, plan = plans.resolved_runs(experiment) if runs is None else runs, experiment.plan
     finished = store.survey(folder).outcomes if folder.exists() else {}
     rates = tuning.rates(folder) if plan.tuning else {}

@@ -25,7 +25,7 @@ MEMORY = 0.9
 
 
 class Place(NamedTuple):
-    """Where one worker runs."""
+    """Cores and devices of one worker."""
 
     cores: tuple[int, ...]
     environment: Mapping[str, str]
@@ -33,9 +33,9 @@ class Place(NamedTuple):
 
 
 def places(workers: int | None, cores: Sequence[int], gpus: Sequence[str]) -> list[Place]:
-    """One place for each worker; None is one for each GPU, or without one for every two cores.
+    """Return one place for each worker. None makes one for each GPU, or without one for every two cores.
 
-    Cores are dealt in runs of neighbours. Workers share GPUs, or cores, where there are more of them.
+    Cores are dealt in runs of neighbours. Workers share GPUs, or cores, if there are more of them.
     """
     count = workers or len(gpus) or max(1, len(cores) // 2)
     all_places = []

@@ -1,7 +1,7 @@
-"""The training of one group: from its newest checkpoint, or from the start, to the record of its trials.
+"""Training of one group: from its newest checkpoint, or from the start, to the record of its trials.
 
-Where the record goes is left to the caller, as are claims: a worker writes it into its run folder, and a node of a
-cluster sends it to the driver.
+The caller decides about records and claims: a worker writes the record into its run folder, and a node of a cluster
+sends it to the driver.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from posenc.lab.train.training import ROUNDING, Program, ResolvedRun, as_arrays,
 
 T = TypeVar("T")
 POINTS = 50
-"""A loss curve has so many points or more, where there are as many steps."""
+"""The least number of points of a loss curve, if there are as many steps."""
 BYTES = 2**28
-"""Of the beginnings that are kept on the host; the oldest go first, and one that is larger is not kept."""
+"""Bytes of the beginnings that are kept on the host; the oldest go first, and one that is larger is not kept."""
 
 
 class Taken(Exception):
@@ -56,7 +56,7 @@ class Assigned(NamedTuple):
     token: str
     """That of its claim, which tells its checkpoints from those of others."""
     taken: Callable[[], bool]
-    """Whether another worker has it now."""
+    """Tells whether another worker has it now."""
 
     @property
     def label(self) -> str:
@@ -87,7 +87,7 @@ class Assigned(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What the training of a group leaves."""
+    """Result of the training of a group."""
 
     record: GroupRecord
     models: Mapping[str, PyTree]
@@ -145,8 +145,8 @@ class Trainer:
         self._compiler.close()
 
     def train(self, group: Assigned, home: Home | None, finish: Callable[[Trained, Saver], T]) -> T:
-        """Train a group from its newest checkpoint, or from the start, and keep new ones until `finish`, which stores
-        what came of it, returns. Without a home for checkpoints none are kept."""
+        """Train a group from its newest checkpoint, or from the start. Keep new ones until `finish`, which stores the
+        result, returns. Without a home for checkpoints no checkpoint is kept."""
         shared, ids = group.lines[0], [line.id for line in group.lines]
         steps = {stage.step for stage, _ in stages(group.resolved, shared.steps)}
         forget_programs(self._steps, steps)  # else memory would grow with each scheme of a sweep
@@ -294,7 +294,7 @@ class Beginnings(dict[Any, Beginning]):
 
     @staticmethod
     def key(stage: ResolvedRun, end: int, steps: int, stride: int, knobs: Sequence[Knobs]) -> Any:
-        """What decides the numbers of a first stage that ends at a step of so many."""
+        """Return the facts that decide the numbers of a first stage, which ends at step `end` of `steps`."""
         symbols = stage.task.vocab, stage.task.classes
         return stage.step, stage.batching, symbols, end, steps, stride, tuple(knobs)
 
@@ -319,7 +319,8 @@ class _Clock:
 
 
 def _points(loss: Float[np.ndarray, "lanes stride"], spacing: int) -> list[list[float]]:
-    """The mean loss of each lane over so many steps at a time, in six digits, which are more than a batch knows."""
+    """Return the mean loss of each lane over every `spacing` steps, in six digits, which are more than a batch
+    knows."""
     means = loss.reshape(len(loss), -1, spacing).mean(-1).T
     return [[float(f"{mean:.6g}") for mean in point] for point in means]
 
@@ -334,8 +335,8 @@ def _trial(
     places: Mapping[int, Mapping[str, Any]] | None,
     diverged: int,
 ) -> TrialRecord:
-    """What is recorded of the n-th lane; `sizes` are those reported and those on which a rate is chosen, `evaluated`
-    its sums, and at each of these sizes the exact losses, where they are known."""
+    """Return the record of the n-th lane. `sizes` are those reported and those on which a rate is chosen, and
+    `evaluated` has its sums. Sizes with known exact losses have them."""
     (reported, trained), (sums, exact) = sizes, evaluated
     columns = zip(*(totals[n] for totals in sums.values()), strict=True)  # size by size
     counts = [dict(zip(sums, map(int, values), strict=True)) for values in columns]

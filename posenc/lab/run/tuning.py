@@ -1,7 +1,7 @@
-"""The two stages of a sweep that tunes: some seeds choose a learning rate for each run, and others train at it.
+"""Two stages of a sweep that tunes: some seeds choose a learning rate for each run, and others train at it.
 
-The trials that tune are planned first, and name the seeds to be reported. Those are planned as soon as every tuning
-trial of their run has a result, by whoever comes first: the sweep, or any worker that sees its folder.
+The tuning trials are planned first, and name the seeds to be reported. Those are planned as soon as every tuning trial
+of their run has a result. The first to see it plans them: the sweep, or any worker that sees its folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from posenc.lab.train.training import ResolvedRun
 
 
 class Share(NamedTuple):
-    """What one command has trained of a run folder."""
+    """Trials of a run folder that one command trains."""
 
     ids: Collection[str]
     """The trials that are planned."""
@@ -32,25 +32,25 @@ class Share(NamedTuple):
     total: int
     """How many trials there will be, once all rates are chosen."""
     runs: Mapping[str, ResolvedRun]
-    """Those of the trials, by what the plan says of each as canonical JSON."""
+    """The runs of the trials, by what the plan says of each as canonical JSON."""
     group_size: int | None
     """The most trials of a group that is planned later; None for all of a run."""
 
 
 class Stage(NamedTuple):
-    """What is to be done now."""
+    """Work that is to be done now."""
 
     lines: list[PlannedTrial]
     """The plan, without reported trials whose rate is not the chosen one."""
     new: list[PlannedTrial]
-    """What no stage before had."""
+    """The trials that no stage before had."""
     total: int
     """How many trials there will be, at most, once all rates are chosen."""
 
 
 def rates(folder: Path) -> Mapping[str, float]:
-    """Tuning trial to the learning rate that was chosen for its run, where every tuning trial of it has a result; of a
-    folder without a plan, where every one that is recorded does."""
+    """Return tuning trial to the learning rate that was chosen for its run, if every tuning trial of it has a result.
+    In a folder without a plan, every recorded one must have a result."""
     if not (folder / "plan.jsonl").exists():
         return decided(Results(folder.name, store.read_records(folder).records)) if folder.exists() else {}
     return decided(load(folder)) if any(line.tuning for line in store.read_plan(folder)) else {}
@@ -98,7 +98,7 @@ def extend(folder: Path, only: Share | None = None) -> bool:
 def _reported(
     tuning: Sequence[PlannedTrial], rate: float, planned: Collection[str], most: int | None
 ) -> list[PlannedTrial]:
-    """The reported trials of a run that are not planned yet, at this rate, in groups of at most so many."""
+    """Return the reported trials of a run that are not planned yet, at this rate, in groups of limited size."""
     first, knobs = tuning[0], {}
     for seed in sorted(store.reported(tuning)):
         of_seed = replace(first.knobs, seed=seed, lr=rate)

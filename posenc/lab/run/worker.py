@@ -42,7 +42,7 @@ def work(
     save_every: float = checkpoints.EVERY,
     watch: Progress,
 ) -> int:
-    """Train what is left of the plan, or of one command's share of it; returns the exit code: failed where any trial of
+    """Train what is left of the plan, or of one command's share of it. Return the exit code: failed if any trial of
     that failed.
 
     Raises `ValueError` at a run that another version planned.
@@ -91,8 +91,8 @@ def programs(groups: Mapping[str, Sequence[PlannedTrial]], runs: _Runs) -> set[t
 
 
 def begin_anywhere(groups: Groups) -> Groups:
-    """The groups from a random one on, and then those before it: workers that start together begin apart, and each
-    still meets equal programs one after another."""
+    """Return the groups from a random one on, and then those before it. Workers that start together begin apart, and
+    each still meets equal programs one after another."""
     names = list(groups)
     start = random.randrange(len(names)) if names else 0
     return {name: groups[name] for name in names[start:] + names[:start]}
@@ -190,8 +190,8 @@ class Worker:
     def run(
         self, group: str, lines: list[PlannedTrial], following: tuple[str, list[PlannedTrial]] | None = None
     ) -> bool:
-        """One group: train, evaluate, record; False where another worker holds it. Compile those of the `following`
-        group meanwhile.
+        """Train, evaluate and record one group; return False if another worker holds it. Compile the programs of the
+        `following` group meanwhile.
 
         An exception is kept with its traceback, and the sweep goes on.
         """

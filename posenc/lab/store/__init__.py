@@ -1,1 +1,1 @@
-"""What lies on disk: run folders, records, claims, parameters."""
+"""Data on disk: run folders, records, claims, parameters."""

@@ -1,15 +1,15 @@
-"""Arrays on disk, whole or absent: those of groups in the midst of training, and the parameters that trials leave.
+"""Arrays on disk, whole or absent: those of groups in training, and the parameters of trained trials.
 
     ckpt/<group>/<step>.<token>/{manifest.json, state/}    a group in training
     params/<trial>/{manifest.json, state/}                 what a trained one leaves (`--keep`)
 
-`write` is the one writer. Orbax writes the arrays into `state/`, and the manifest has the SHA-256 of every file and of
+`write` is the one writer. Orbax writes the arrays into `state/`. The manifest has the SHA-256 of every file and of
 itself, since Orbax alone restores a flipped byte in silence. Reading executes nothing and follows no path that leaves
-the folder. The token is that of a worker's claim, so that two workers which both believe that they own a group never
-write to one place.
+the folder. The token is that of a worker's claim. Two workers that both believe to own a group never write to one
+location.
 
-A trial in training is one row of bytes, its arrays one after another. As many small arrays, Orbax takes longer, and on
-a disk that fills meanwhile it prints a traceback for each.
+A trial in training is one row of bytes, its arrays one after another. As many small arrays, Orbax takes longer. On a
+disk that fills meanwhile it prints a traceback for each.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ EVERY = 300.0
 """Seconds between two checkpoints of a group, unless requested otherwise."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 CHUNK, UNIT, BESIDE = 2**26, 2**20, 2**16
-"""Bytes that Orbax writes at once; of what larger rows are a multiple, since it looks for a divisor; of its own files,
-with room to round them up."""
+"""Three counts of bytes. Orbax writes `CHUNK` at once. Larger rows are a multiple of `UNIT`, since it looks for a
+divisor. `BESIDE` is for its own files, with room to round them up."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint holds, apart from its bytes."""
+    """Content of a checkpoint, apart from its bytes."""
 
     step: int
     """Steps that are done."""
     stage: int
     """The stage of training that the state belongs to, from 0."""
     program: Mapping[str, Any]
-    """What decides the numbers of further training; only an equal program may go on."""
+    """The facts that decide the numbers of further training; only an equal program may go on."""
     ids: tuple[str, ...]
     """The trials, in the order of the rows."""
     leaves: tuple[str, ...]
@@ -64,8 +64,8 @@ class Manifest:
 
 
 def write(target: Path, tree: Any, body: Mapping[str, Any]) -> Path:
-    """Put nested dicts of arrays in place under a manifest that says `body`; whole or not at all. What stood there is
-    replaced. Raises `DiskError` where the disk refuses."""
+    """Put nested dicts of arrays in place under a manifest that says `body`, whole or not at all. An older content is
+    replaced. Raises `DiskError` if the disk refuses."""
     import jax
     import orbax.checkpoint as ocp
 
@@ -87,7 +87,7 @@ def write(target: Path, tree: Any, body: Mapping[str, Any]) -> Path:
 
 
 def verify(path: Path) -> dict[str, Any]:
-    """What the manifest of a folder says, where all files are as it says. Raises `ValueError` with the reason."""
+    """Return the manifest of a folder, if all files are as it says. Raises `ValueError` with the reason."""
     place = path / MANIFEST
     if path.is_symlink():
         raise ValueError("it is a link")
@@ -107,7 +107,7 @@ def verify(path: Path) -> dict[str, Any]:
 
 
 def read_tree(path: Path) -> Any:
-    """The arrays that Orbax wrote into a folder. Whoever reads them has had their files checked."""
+    """Return the arrays that Orbax wrote into a folder. The caller has checked their files."""
     import orbax.checkpoint as ocp
 
     with ocp.PyTreeCheckpointer() as reader:
@@ -132,7 +132,7 @@ def step_of(path: Path) -> int:
 
 
 def manifest(path: Path) -> Manifest:
-    """What a checkpoint says of itself. Raises `ValueError` with the reason if it is damaged in any file."""
+    """Return the manifest of a checkpoint. Raises `ValueError` with the reason if it is damaged in any file."""
     try:
         about = msgspec.convert(verify(path), Manifest)
     except msgspec.ValidationError as error:
@@ -215,7 +215,7 @@ def kept(folder: Path) -> list[str]:
 
 
 def _texts(params: Any) -> Any:
-    """The same with texts for keys, as Orbax wants them, and NumPy arrays."""
+    """Return the tree with texts for keys, as Orbax wants them, and NumPy arrays."""
     if isinstance(params, dict):
         return {str(k): _texts(v) for k, v in params.items()}
     if isinstance(params, tuple | list):

@@ -1,8 +1,8 @@
-"""Who works on what: one file per claimed group, made by `O_CREAT | O_EXCL`, kept alive by a heartbeat.
+"""Claims of workers: one file per claimed group, made by `O_CREAT | O_EXCL`, kept alive by a heartbeat.
 
-A claim only saves work, results never depend on it: were two workers to run one group, their records would have one
-name. So a claim may be stolen on evidence: at once when its process on this machine is gone, else after a minute
-without a heartbeat. Ages are measured by the clock of the file system that the workers share.
+A claim only saves work, results never depend on it. If two workers run one group, their records have one name. So a
+claim may be stolen on evidence: at once if its process on this machine is gone, else after a minute without a
+heartbeat. Ages are measured by the clock of the file system that the workers share.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Held:
     stale: bool
     token: str = ""
     job: str | None = None
-    """Of a batch system."""
+    """The job of a batch system."""
 
 
 @dataclass
@@ -59,8 +59,8 @@ class Claim:
                 self.beaten = time.monotonic()
 
     def taken(self) -> bool:
-        """Whether another worker has the group now. After a silence the file is read again, as the process may have
-        been stopped together with the thread that beats."""
+        """Tell whether another worker has the group now. After a silence the file is read again, as the process may
+        have been stopped together with the thread that beats."""
         if not self.lost and time.monotonic() - self.beaten > 2 * BEAT:
             self.beat()
         return self.lost
@@ -129,7 +129,7 @@ def _take(path: Path, group: str) -> Claim | None:
 
 
 def _steal(path: Path, group: str) -> Claim | None:
-    """Replace a stale claim by ours. Of many that try, the one that makes the marker of this very claim may."""
+    """Replace a stale claim by ours. If several workers try, only the one that creates the marker file succeeds."""
     now = clock(path.parent)
     found = _look(path, now)
     if found is None:
@@ -180,7 +180,7 @@ def _content(path: Path) -> dict:
 
 
 def _parsed(content: bytes) -> dict:
-    """What a claim says; nothing while its writer has not finished."""
+    """Return the content of a claim; it is empty while its writer has not finished."""
     try:
         content = json.loads(content)
     except (ValueError, RecursionError):
@@ -202,7 +202,7 @@ def clock(folder: Path) -> float:
 
 
 def _machine() -> str:
-    """What tells one machine from another: its name, its boot, and the space in which its process ids hold."""
+    """Return the facts that separate machines: the name, the boot, and the space in which process ids hold."""
     parts = [socket.gethostname()]
     with contextlib.suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())

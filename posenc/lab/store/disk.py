@@ -1,7 +1,7 @@
 """Files that are whole or absent, inside a folder that nothing can leave: names, atomic writes, one error for the disk.
 
-A write goes to a temporary file beside its target, is synced, renamed over it, and the folder is synced: a kill at any
-time leaves the old file or the new one. Readers ignore names that start with a dot.
+A write goes to a temporary file beside its target, is synced and renamed over it. Then the folder is synced. A kill at
+any time leaves the old file or the new one. Readers ignore names that start with a dot.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REASONS = {
 
 
 class DiskError(OSError):
-    """The disk refused: full, read-only or forbidden. What was stored before is whole; the command line exits 74."""
+    """Refusal of the disk: full, read-only or forbidden. What was stored before is whole; the command line exits 74."""
 
 
 def check_name(name: str) -> str:
@@ -46,7 +46,7 @@ def check_name(name: str) -> str:
 
 
 def root() -> Path:
-    """Where run folders live: `runs`, or what POSENC_RUNS says."""
+    """Return the folder of run folders: `runs`, or what POSENC_RUNS says."""
     return Path(os.environ.get("POSENC_RUNS") or "runs")
 
 
@@ -66,7 +66,7 @@ def create(name: str) -> Path:
 
 
 def ready(folder: Path) -> Path:
-    """The same folder, with its parts, once it is known that files can be written there."""
+    """Return the folder, with its parts, once it is known that files can be written there."""
     if folder.is_symlink():
         raise ValueError(f"{_shown(folder)} is a link; choose another name, or let POSENC_RUNS say where runs live.")
     for place in (folder.parent, folder):
@@ -118,7 +118,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def content(path: Path) -> bytes:
-    """What a plain file holds."""
+    """Return the content of a plain file."""
     with opened(path) as file:
         return file.read()
 

@@ -1,12 +1,12 @@
-"""The run folder: what was planned, what is finished, who works, what went wrong. No jax, no database, no counters.
+"""The run folder: planned trials, results, workers, errors. No jax, no database, no counters.
 
     runs/<name>/{sweep.toml, plan.jsonl, records/<worker>.jsonl, events/<worker>.jsonl,
                  claims/, ckpt/, params/, errors/}
 
-No path in it is absolute, so it may be moved or copied. The outcome of a trial is never stored twice: `status` reads
-it off the records, the claims and the errors. How far groups in training are stands in checkpoints and in the ends of
-event files: every worker adds a line to its own every few seconds. Only the last bytes of each are read, so that a look
-costs the same however long the workers have run; nothing is decided by what the lines say.
+No path in it is absolute, so it may be moved or copied. The outcome of a trial is never stored twice: `status` reads it
+off the records, the claims and the errors. Checkpoints and the ends of event files show how far groups in training are:
+every worker adds a line to its own every few seconds. Only the last bytes of each are read, so that a look costs the
+same however long the workers have run. Nothing is decided by what the lines say.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Running:
     host: str
     pid: int | None
     job: str | None
-    """Of a batch system."""
+    """The job of a batch system."""
     beat: float
     """Seconds since its worker showed that it lives."""
     step: int | None = None
-    """None while it compiles."""
+    """It is None while the group compiles."""
     steps: int | None = None
     rate: float | None = None
     """Steps a second."""
@@ -66,7 +66,7 @@ class Running:
     age: float | None = None
     """Seconds since that was written."""
     loss: float | None = None
-    """Of the last step, the mean over its trials."""
+    """The loss of the last step, the mean over its trials."""
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,17 @@ class GroupStatus:
     error: str
     """The last line of the traceback, or empty."""
     worker: str
-    """Who holds the group and when it last showed that it lives, or empty."""
+    """The worker that holds the group, and when it last showed that it lives; or empty."""
     running: Running | None
     """How far the worker is that holds the group."""
     tuning: bool = False
-    """Whether its trials choose a learning rate and are not reported."""
+    """True if its trials choose a learning rate and are not reported."""
     saved: int | None = None
-    """The step of the checkpoint from which a group that nobody holds goes on."""
+    """The step of the checkpoint from which an unclaimed group goes on."""
 
     @property
     def finished(self) -> bool:
-        """Whether every trial has a result."""
+        """Tell whether every trial has a result."""
         return sum(self.counts.get(outcome, 0) for outcome in RESULTS) == self.trials
 
 
@@ -180,12 +180,12 @@ def status(folder: Path, plan: Sequence[PlannedTrial] | None = None) -> RunStatu
 
 
 def finished(folder: Path) -> set[str]:
-    """The groups of which every trial is recorded."""
+    """Return the groups whose trials are all recorded."""
     return {row.group for row in status(folder).rows if row.finished}
 
 
 def unfinished(folder: Path, stored: Stored) -> list[UnfinishedTrial]:
-    """The planned trials of which the records hold no result, by id, each with the outcome that is known of it."""
+    """Return the planned trials without a recorded result, by id, each with the outcome that is known of it."""
     recorded, errors = {id for record in stored.records for id in record.ids}, read_errors(folder)
     claims = {h.group: h for h in held(folder)}
     plan = sorted((line for line in read_plan(folder) if line.id not in recorded), key=lambda line: line.id)
@@ -209,7 +209,7 @@ class Leftover(NamedTuple):
 
 
 def leftovers(folder: Path) -> list[Leftover]:
-    """What no longer serves, in the order of paths. What a living worker may need is not in it."""
+    """Return what no longer serves, in the order of paths. What a living worker may need is not in it."""
     from posenc.lab.store import checkpoints  # and NumPy, which a status does not need
 
     claims = held(folder)
@@ -276,7 +276,8 @@ def _running(folder: Path, of: Held, report: dict[str, Any], now: float) -> Runn
 
 
 def saved(folder: Path, held: Collection[str]) -> dict[str, int]:
-    """Group to the step of its last checkpoint, of those that nobody holds: training stopped there and goes on."""
+    """Return group to the step of its last checkpoint, for groups without a claim: training stopped there and goes
+    on."""
     names = {path.name for path in disk.inside(folder, "ckpt").glob("*")}.difference(held)
     groups = filter(disk.NAME.fullmatch, names)  # nodes of a cluster leave signs there
     steps = {group: _saved(folder, group, 0.0)[0] for group in groups}
@@ -289,7 +290,7 @@ def worker(host: str, pid: int | None) -> str:
 
 
 class StepReport(msgspec.Struct, frozen=True, tag_field="event", tag=STEP):
-    """What the log of a worker says of a group that trains."""
+    """Line in the log of a worker about a group that trains."""
 
     group: str
     step: Size

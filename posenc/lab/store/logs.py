@@ -3,13 +3,13 @@
     records/<host>-<pid>-<token>.jsonl
     {"schema":3,"sha256":"…","name":"…","run":{…},…,"trials":[…],…}
 
-The SHA-256 is that of the bytes which follow it, up to the end of the line. The name tells which group a damaged line
+The SHA-256 is that of the bytes which follow it, up to the end of the line. The name shows which group a damaged line
 was of. Lines of schemas 1 and 2, as version 0.2.0 wrote them, have more in front of the record; they are read.
 
-A trial is done iff a readable record holds it. Every line that cannot be used is named, and reading goes on without
-it: it costs one group, which the next run of the same command computes again. Once that is recorded, the damaged line
-is named no more. A process makes a file of its own when it writes its first record, so that a line which a kill cut
-short is the last of its file and is never joined to another.
+A trial is done iff a readable record holds it. Every line that cannot be used is named, and reading goes on without it.
+It costs one group, which the next run of the same command computes again. Once that is recorded, the damaged line is
+named no more. A process makes a file of its own when it writes its first record. So a line which a kill cut short is
+the last of its file and is never joined to another.
 """
 
 from __future__ import annotations
@@ -34,45 +34,45 @@ from posenc.lab.store.records import Stored, content_of, differing, digest, pars
 from posenc.lab.store.schema import OLDER, GroupRecord
 
 SCHEMA = 3
-"""Of a line."""
+"""Schema of a line."""
 SUFFIX = ".jsonl"
 LARGEST = 2**28
 """Bytes after which a writer begins another file."""
 UNUSABLE = (ValueError, TypeError, RecursionError, OSError)
-"""What reading a damaged file raises."""
+"""Errors that reading a damaged file raises."""
 SHOWN = 6
 """Damaged lines that a message names."""
 CUT = "it has no end, so it is being written, or was cut short by a kill"
 DAMAGED = "its checksum does not match its content, so it was damaged or edited"
 HEAD = ("name", "ids", "outcomes", "compiled")
-"""The keys before a record, of which lines of schema 3 have the first alone."""
+"""The keys before a record; lines of schema 3 have the first alone."""
 _START = re.compile(rb'\{"schema":[123],"sha256":"([0-9a-f]{64})",')
-"""Of a line; what follows is sealed by the checksum."""
+"""The beginning of a line; the checksum seals what follows it."""
 _NAME = re.compile(rb'"name":"([0-9a-f]{32})",')
 _FLAGS = os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class TrialBrief(msgspec.Struct, frozen=True):
-    """What is looked for in a trial."""
+    """The part of a trial that is looked for."""
 
     id: str
     outcome: Literal["done", "diverged"]
 
 
 class CompileBrief(msgspec.Struct, frozen=True):
-    """What a record says of compiling."""
+    """The part of a record about compiling."""
 
     seconds: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """What is looked for in the provenance of a record."""
+    """The part of a record's provenance that is looked for."""
 
     compiled: CompileBrief | None = None
 
 
 class Brief(msgspec.Struct, frozen=True):
-    """What `status` and workers look for in a record, who decode nothing else of it."""
+    """The part of a record that `status` and workers look for; they decode nothing else of it."""
 
     trials: tuple[TrialBrief, ...]
     provenance: Provenance
@@ -85,7 +85,7 @@ class Entry(NamedTuple):
     number: int
     """From 1."""
     start: int
-    """Where it begins, in bytes."""
+    """Its beginning, in bytes."""
     sum: bytes
     name: str
     """The digest of its trials, which is the name of their group where all were finished together."""
@@ -110,7 +110,7 @@ class Entry(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A line of a log that cannot be used, or a file of which no line can."""
+    """A line of a log that cannot be used, or a file without a usable line."""
 
     path: Path
     number: int
@@ -120,11 +120,11 @@ class Damage(NamedTuple):
     name: str = ""
     """That of its record, where that can still be read."""
     cut: bool = False
-    """Whether it is the last line and has no end."""
+    """True if it is the last line and has no end."""
 
 
 class Survey(NamedTuple):
-    """What the records hold, without the losses and counts."""
+    """Content of the records, without the losses and counts."""
 
     outcomes: dict[str, str]
     """Trial to "done" or "diverged"."""
@@ -203,7 +203,7 @@ def check_version(folder: Path) -> None:
 
 
 class Recorded:
-    """What a run folder holds, without the content of records. Each log is read on from where it ended before."""
+    """Records of a run folder, without their content. Each log is read on from where it ended before."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -278,7 +278,8 @@ def _record(content: bytes) -> GroupRecord:
 
 
 def _entries(folder: Path, contents: bool) -> tuple[list[Entry], list[str], int]:
-    """Every readable record by name, of one name the newest first; sentences for what is wrong; how many are lost."""
+    """Return every readable record by name, of one name the newest first, with sentences for what is wrong, and how
+    many are lost."""
     entries: list[Entry] = []
     damaged: list[Damage] = []
     for path in disk.part(folder, "records"):
@@ -293,8 +294,8 @@ def _entries(folder: Path, contents: bool) -> tuple[list[Entry], list[str], int]
 
 
 def _once(entries: Sequence[Entry], problems: list[str]) -> Iterator[tuple[Entry, list[int]]]:
-    """Each record with the numbers of those of its trials that no earlier one holds. What two hold is named, unless
-    they are of one name and agree, as where a group was trained again."""
+    """Yield each record with the numbers of those of its trials that no earlier one holds. A trial that two hold is
+    named, unless they have one name and agree, as after a group was trained again."""
     first: dict[str, Entry] = {}
     newest: Entry | None = None
     for entry in entries:
@@ -328,7 +329,7 @@ def _sentences(lost: Iterable[Damage]) -> list[str]:
 
 
 def _lines(numbers: list[int]) -> str:
-    """ "Line 3 of ", "Lines 3, 4 and 7 of "; of many the first few; nothing for a whole file."""
+    """Return "Line 3 of ", or "Lines 3, 4 and 7 of ", with at most a few numbers; nothing for a whole file."""
     if len(numbers) == 1:
         return f"Line {numbers[0]} of " * bool(numbers[0])
     *most, last = numbers if len(numbers) <= SHOWN else [*numbers[:SHOWN], f"{len(numbers) - SHOWN} more"]

@@ -1,8 +1,9 @@
-"""Where checkpoints outlive a machine: a folder that several machines see, or a URL of an object store (`epath`).
+"""Stores of checkpoints that outlive a machine: a folder that several machines see, or a URL of an object store
+(`epath`).
 
-A place is a text: an absolute folder, or a URL such as gs://bucket/runs/mine. Below it stands `ckpt/`, as in a run
-folder. An object store cannot rename, so that a checkpoint there is whole once its manifest is, which is written last;
-training works on a copy of the group's checkpoints in a folder of its own.
+A place is a text: an absolute folder, or a URL such as gs://bucket/runs/mine. Below it is `ckpt/`, as in a run folder.
+An object store cannot rename, so that a checkpoint there is whole once its manifest is, which is written last. Training
+works on a copy of the group's checkpoints in a folder of its own.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Mirror:
         self._sent: set[str] = set()
 
     def fetch(self) -> None:
-        """Copy those that are whole. What their files hold is checked by whoever reads the copy."""
+        """Copy those that are whole. The reader of the copy checks their files."""
         self.near.mkdir(parents=True, exist_ok=True)
         for path in self.far.iterdir() if self.far.exists() else ():
             if path.name.endswith(checkpoints.FAILED):

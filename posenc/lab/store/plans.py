@@ -38,12 +38,12 @@ from posenc.lab.store.schema import (
 
 PLAN, OF_0_2, PLANNING = "plan.jsonl", ("runs.jsonl", "reports.jsonl"), "planning"
 OWN = ("id", "group", "knobs")
-"""What a trial shares with no other."""
+"""Keys that a trial shares with no other."""
 RESTORE = "restore the file, or plan again"
 
 
 def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = "") -> list[PlannedTrial]:
-    """Append the trials that are not planned yet, and return them; and the seeds that a tuning trial reports beyond
+    """Append the trials that are not planned yet, and return them. Add the seeds that a tuning trial reports beyond
     those that it is planned with.
 
     The text of the experiment that adds them is kept too: the first as sweep.toml, then sweep-2.toml, sweep-3.toml, …
@@ -107,7 +107,7 @@ def read_plan(folder: Path) -> list[PlannedTrial]:
 
 
 def _read(folder: Path) -> tuple[dict[str, PlannedTrial], list[PlannedTrial]]:
-    """What trials share, by its SHA-256, and the planned trials; of a folder without a plan nothing."""
+    """Return what trials share, by its SHA-256, and the planned trials; both are empty in a folder without a plan."""
     runs, lines = dict[str, PlannedTrial](), dict[str, tuple[PlannedTrial, str]]()
     seeds: list[tuple[AddedSeeds, str]] = []
     for content, where in _contents(folder):
@@ -131,7 +131,8 @@ def _read(folder: Path) -> tuple[dict[str, PlannedTrial], list[PlannedTrial]]:
 
 
 def run_key(text: str, steps: int, knobs: KnobRecord) -> tuple:
-    """What the trials of one run have in common: its settings as canonical JSON, and all but seed, rate and role."""
+    """Return what the trials of one run have in common: its settings as canonical JSON, and all but seed, rate and
+    role."""
     return text, steps, knobs.weight_decay, knobs.warmup, knobs.clip
 
 
@@ -151,7 +152,7 @@ def reported(of_run: Iterable[PlannedTrial]) -> set[int]:
 
 
 def _shared(content: dict[str, Any], where: str) -> PlannedTrial:
-    """What trials share, as a planned trial with knobs that stand for any."""
+    """Return the shared part of trials, as a planned trial with knobs that stand for any."""
     shared = content["shared"]
     if not isinstance(shared, dict) or content.get("sha256") != checksum(canonical(shared)):
         raise ValueError(f"{where} does not match its checksum, so it was damaged or edited; {RESTORE}.")
@@ -160,7 +161,7 @@ def _shared(content: dict[str, Any], where: str) -> PlannedTrial:
 
 
 def _contents(folder: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    """What each line of a plan says, and where it stands."""
+    """Yield the content of each line of a plan, and its place."""
     for path in (disk.inside(folder, name) for name in (*OF_0_2, PLAN)):
         texts = disk.content(path).decode("utf-8", errors="replace").splitlines() if path.exists() else []
         for number, text in enumerate(texts, 1):

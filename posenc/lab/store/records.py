@@ -25,16 +25,16 @@ from posenc.lab.store.schema import GroupRecord, UnfinishedTrial, check_record, 
 from posenc.language.echo import echoed
 
 SCHEMA = 1
-"""Of a record in a bundle, and of a bundle."""
+"""Schema of a record in a bundle, and of a bundle."""
 TOLERANCE = 0.01
-"""Two records of one trial that differ by more than this, in any accuracy, are said to differ."""
+"""Two records of one trial whose accuracies are further apart than this are reported to differ."""
 PACKED = ".gz"
 """The end of the name of a bundle that is compressed."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What a folder of records holds, in the order of file names, and a sentence for each file that is wrong."""
+    """Content of a folder of records, in the order of file names, and a sentence for each file that is wrong."""
 
     records: tuple[GroupRecord, ...]
     problems: tuple[str, ...]
@@ -44,7 +44,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a committed file holds: records, and the trials without a result."""
+    """Content of a committed file: records, and the trials without a result."""
 
     name: str
     stored: Stored
@@ -57,7 +57,7 @@ def canonical(thing: Any) -> str:
 
 
 def plain(thing: Any) -> Any:
-    """The same value out of dicts, lists and JSON's own scalars; NumPy scalars and arrays become theirs."""
+    """Return the value out of dicts, lists and JSON's own scalars; NumPy scalars and arrays become theirs."""
     if isinstance(thing, dict):
         return {str(key): plain(value) for key, value in thing.items()}
     if hasattr(thing, "tolist"):
@@ -186,7 +186,7 @@ def record_of(content: Any) -> GroupRecord:
 
 
 def parsed(content: bytes | msgspec.Raw) -> Any:
-    """What JSON says. Raises `ValueError`."""
+    """Return the value of JSON. Raises `ValueError`."""
     try:
         return msgspec.json.decode(content)
     except ValueError:

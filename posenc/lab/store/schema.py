@@ -1,9 +1,9 @@
-"""What plans and records hold, as types: `read` makes them from JSON, `written` gives the same JSON back. No jax.
+"""Types of plans and records: `read` makes them from JSON, `written` gives the same JSON back. No jax.
 
-The types of the fields are the schema, which msgspec checks, ranges of numbers among it. `X` must be there; `X | None`
-may be null; `X | None = None` may be missing, as in older files, and is then not written either. Keys that this version
-does not know are kept in `other`. What types cannot say of a record, `check_record` does: a checksum shows that it is
-as it was written, and not that it was written by us.
+The types of the fields are the schema, which msgspec checks, ranges of numbers among it. `X` must be there, and `X |
+None` may be null. `X | None = None` may be missing, as in older files, and is then not written either. Keys that this
+version does not know are kept in `other`. `check_record` checks what types cannot. A checksum shows that a record is as
+it was written, and not that posenc wrote it.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ Size = Annotated[int, Meta(ge=0, le=STEPS)]
 Positive = Annotated[int, Meta(ge=1, le=STEPS)]
 Point = Annotated[int, Meta(ge=-MOST, le=MOST)] | float | None
 Counts = Mapping[str, Count]
-"""What was counted at one size, by name: "correct", "scored", "exact", "rows", "nats" (in 1,024ths), ..."""
+"""Counts at one size, by name: "correct", "scored", "exact", "rows", "nats" (in 1,024ths), ..."""
 Floors = Mapping[Size, Mapping[str, Share | None]]
 Bins = Mapping[Size, Mapping[str, Count | list[Count]]]
 TaskBins = Mapping[Size, Mapping[str, Count | list[Count] | Mapping[str, list[Count]]]]
 METRICS = ("token", "accuracy", "error", "exact", "last", "beyond", "gain")
-"""As in `posenc.lab.tasks.measure`, which needs jax."""
+"""The same names as in `posenc.lab.tasks.measure`, which needs jax."""
 READ_BY = (*METRICS, "nats", "bits")
 WHOLE_OF = {"correct": "scored", "exact": "rows", "last": "rows", "beyond": "beyond_scored", "gained": "gainable"}
-"""What each count is a part of."""
+"""Each count and the count that it is a part of."""
 OLDER = "as before version 0.2.0, which this version does not read; train again, or read it with version 0.2.0"
 TUNING = "tuning"
 """The role of a trial that helps to choose the learning rate of others and is not reported."""
@@ -87,8 +87,8 @@ class TrialRecord(Part):
     curve: Mapping[str, list[Point]] | None = None
     """The loss along training."""
     places: Bins | None = None
-    """Size to "right", how many tokens are right in each bin of places, and "nats", their cross-entropy in 1,024ths
-    of a nat; tasks of one answer have none."""
+    """Size to counts by bins of positions: "right" are the tokens that are right, "nats" their cross-entropy in
+    1,024ths of a nat. Tasks of one answer have no bins."""
     role: str | None = None
     """"tuning" for a trial that helped to choose a learning rate; a trial that is reported has none."""
 
@@ -100,7 +100,7 @@ class TrialRecord(Part):
 
     @property
     def tuning(self) -> bool:
-        """Whether it helped to choose a learning rate, and is not reported."""
+        """Tell whether it helped to choose a learning rate, and is not reported."""
         return self.role == TUNING
 
 
@@ -115,17 +115,17 @@ class TaskRecord(Part):
     floors: Floors
     """Size to the name of a guess to its score."""
     floors_last: Floors | None = None
-    """The same by the metric `last`."""
+    """Floors by the metric `last`."""
     floors_beyond: Floors | None = None
-    """The same by the metric `beyond`."""
+    """Floors by the metric `beyond`."""
     floors_accuracy: Floors | None = None
-    """The same of the tokens of whole answers."""
+    """Floors of the tokens of whole answers."""
     places: TaskBins | None = None
     """Size to "width", the places of a bin, and "scored", how many tokens are scored in each."""
     first_beyond: Size | None = None
     """The first place further out than any trained on."""
     read_by: str | None = None
-    """The metric that results are read by unless another is requested; that of the task where none is said."""
+    """The metric that results are read by unless another is requested; that of the task if it is missing."""
     yardsticks: Mapping[Size, Mapping[str, list[Number]]] | None = None
     """Size to the name of a simple reader of the test rows to its mean loss in each bin of places, in nats."""
 
@@ -171,7 +171,7 @@ class PlannedTrial(Part):
 
     @property
     def tuning(self) -> bool:
-        """Whether it helps to choose a learning rate, and is not reported."""
+        """Tell whether it helps to choose a learning rate, and is not reported."""
         return self.reports is not None
 
     def __post_init__(self):
@@ -217,7 +217,7 @@ def read(cls: type[T], content: Any, where: str = "") -> T:
 
 
 def written(part: Part) -> dict[str, Any]:
-    """The same part as JSON, its keys in the order of the file."""
+    """Return the part as JSON, its keys in the order of the file."""
     made = {f.name: (f.default is MISSING, getattr(part, f.name)) for f in fields(part) if f.name != "other"}
     return {name: _json(value) for name, (needed, value) in made.items() if needed or value is not None} | part.other
 
@@ -317,7 +317,7 @@ def _check_counts(counts: Counts, right: str) -> None:
 
 
 def _check_run(run: Mapping[str, Any]) -> None:
-    """What is read of the settings of a run; the others are shown as they are."""
+    """Check the settings of a run that are read; the others are shown as they are."""
     for name, kind, called in (("model", str, "a text"), ("revisions", dict, "a dict"), ("sources", dict, "a dict")):
         if not isinstance(run.get(name, kind()), kind):
             raise ValueError(f"{name} of its run is {echoed(run[name])}; it is {called}")
@@ -332,7 +332,7 @@ def _names(cls: type[Part]) -> tuple[frozenset[str], dict[str, type[Part]]]:
 
 
 def _with_other(cls: type[Part], content: Any) -> Any:
-    """The same JSON, in which each part holds under "other" what this version does not know of it."""
+    """Return the JSON with all that this version does not know of each part under "other"."""
     if not isinstance(content, dict):
         return content
     names, parts = _names(cls)
@@ -350,7 +350,7 @@ def _with_other(cls: type[Part], content: Any) -> Any:
 
 
 def _sentence(text: str, cls: type[Part], content: Any, called: str) -> str:
-    """What msgspec says is wrong, as the beginning of a sentence, with the value that is."""
+    """Return msgspec's complaint as the beginning of a sentence, with the value that is wrong."""
     path, value = _misfit(cls, content) or ("", content)
     place, why = path.removeprefix("."), text.partition(" - at `")[0]
     if lacks := re.fullmatch("Object missing required field `(.*)`", why):
@@ -374,7 +374,7 @@ def _misfit(hint: Any, content: Any) -> tuple[str, Any] | None:
 
 
 def _inside(hint: Any, content: Any) -> Iterator[tuple[str, Any, Any]]:
-    """What a value holds, each with its key and its type."""
+    """Yield the parts of a value, each with its key and its type."""
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     for kind in typing.get_args(hint) if union else (hint,):
         inner, outer = typing.get_args(kind), typing.get_origin(kind)
