@@ -17,13 +17,15 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 """jax reports this of every program, those taken from the compilation cache included."""
 KEPT = "/jax/compilation_cache/cache_hits"
 OFTEN, SELDOM = 1, 0
-"""Levels at which XLA optimises a program for processors. What runs often is as fast at 1 as at its default of 3, and
-compiled in nine tenths of the time; what runs a few times for each group of trials pays at 0 in a third to a half."""
+"""Levels at which XLA optimises a program for processors. A program that runs often is as fast at 1 as at the default
+of 3, and compiles in nine tenths of the time. One that runs a few times for each group of trials saves a third to a
+half at 0."""
 
 
 @functools.cache
 def options(level: int) -> dict[str, Any] | None:
-    """The options of XLA for a level; None where it knows none: they change from version to version."""
+    """Return XLA's options for a level. It is None if XLA knows no such option, since they change from version to
+    version."""
     if level != OFTEN:
         return None if options(OFTEN) is None else {LEVEL: level}
     if jax.default_backend() != "cpu" or LEVEL in os.environ.get("XLA_FLAGS", ""):

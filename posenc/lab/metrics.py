@@ -28,14 +28,13 @@ _RATIOS = RIGHT | dict.fromkeys(LOSSES, (NATS, "scored"))
 
 
 def share(counts: Mapping[str, int], metric: str) -> float:
-    """The share that was right by a metric, more of which is better, or the mean loss; NaN where nothing was
-    counted."""
+    """Return the share that was right by a metric, or the mean loss; NaN if nothing was counted."""
     right, total = right_and_total(counts, metric)
     return right / (total * PARTS * LOSSES[metric] if metric in LOSSES else total) if total else math.nan
 
 
 def merit(metric: str, value: float) -> float:
-    """A value of which more is better, also where less of the metric is."""
+    """Return a value that is larger if the result is better, also for metrics where less is better."""
     return -value if metric in LOSSES else value
 
 
@@ -48,7 +47,7 @@ def right_and_total(counts: Mapping[str, int], metric: str) -> tuple[int, int]:
 
 
 def scored_nothing(counts: Mapping[str, int]) -> bool:
-    """Whether examples were counted and none had a scored token, so that no share of them is known."""
+    """Tell whether examples were counted without any scored token, so that no share of them is known."""
     return counts.get("scored") == 0
 
 

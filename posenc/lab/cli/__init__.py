@@ -105,12 +105,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _drop_output() -> None:
-    """What cannot be written stays in the stream's buffer, and Python would fail to write it once more as it ends."""
+    """Discard what cannot be written. It stays in the stream's buffer, and Python would fail to write it once more as
+    it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: a module that is interrupted as it is imported may raise another one."""
+    """Tell whether Ctrl-C is behind an error: a module that is interrupted as it is imported may raise another one."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -1,4 +1,4 @@
-"""`posenc atlas`: rows of the atlas side by side; a scheme that has none is trained on the same probes."""
+"""`posenc atlas`: rows of the atlas side by side. A scheme without a row is trained on the same tasks."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Atlas:
-    """Schemes on the probes of the atlas, side by side, from the records that come with posenc. A scheme that has no
-    row, such as one of your own, is trained on the probes first, and its row printed under that of a control, which is
-    trained on probes that no record has of it.
+    """Compare schemes on the tasks of the atlas, from the records that come with posenc. A scheme without a row, such
+    as one of your own, is trained on the tasks first. Its row is printed under that of a control, which is trained
+    where no record has it.
 
     posenc atlas rope fox
 
@@ -45,7 +45,7 @@ class Atlas:
     """
 
     schemes: Annotated[Positional[tuple[str, ...]], arg(metavar="SCHEME ...")] = ()
-    """Schemes; or lstm or gru, the models that stand in the place of one. Default: list the probes."""
+    """Schemes; or lstm or gru, models without attention. Default: list the probes."""
     model: Literal["decoder", "encoder"] = "decoder"
     """The model around them."""
     probes: Text = None
@@ -55,9 +55,9 @@ class Atlas:
     control: str = "rope"
     """The row above that of a scheme that is trained."""
     seeds: Annotated[str, arg(metavar="TEXT")] = "1"
-    """The number of seeds that are trained, or the seeds themselves, 3:6; each at two learning rates."""
+    """The number of seeds to train, or the seeds themselves, such as 3:6. Each trains at two learning rates."""
     name: Name = None
-    """What is trained goes to runs/NAME. Default: atlas_rows."""
+    """Trained rows go to runs/NAME. Default: atlas_rows."""
     dry_run: Flag = False
     """Print what would be trained and how long it would take."""
     json: Flag = False
@@ -123,8 +123,8 @@ class Atlas:
     def _train(
         self, rows: Sequence[str], names: Sequence[str], control: str, lacking: Collection[str]
     ) -> tuple[int, list[AtlasCell]]:
-        """Train what the probes ask of some rows, and the control on those of them that it is lacking; the exit code,
-        and the model's cells that the run folder then has."""
+        """Train what the probes ask of some rows, and the control on those that it lacks. Return the exit code, and the
+        model's cells that the run folder then has."""
         from posenc.lab.cli.train import TrainOptions, carry_out
         from posenc.lab.results.results import load
 

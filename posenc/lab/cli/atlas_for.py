@@ -113,8 +113,8 @@ def _listed(head: str, names: Sequence[str]) -> str:
 
 
 def _best(cells: Sequence[AtlasCell]) -> list[AtlasCell]:
-    """The schemes of a probe that hold furthest, or where none holds to 2 L the most accurate there; none that is near
-    the best baseline, and no recurrent model."""
+    """Return the schemes of a probe that hold furthest, or if no scheme holds to 2 L the most accurate there. Schemes
+    near the best baseline and recurrent models are left out."""
     able = [c for c in cells if c.learned and c.above >= ABOVE and c.row not in atlas.RECURRENT]
     able.sort(key=lambda c: (-c.twice, c.row))
     furthest = max((c.reach or 0 for c in able), default=0)
@@ -122,7 +122,7 @@ def _best(cells: Sequence[AtlasCell]) -> list[AtlasCell]:
 
 
 def _taken(cells: Sequence[AtlasCell]) -> str:
-    """What to take for each probe."""
+    """Say what to take for each probe."""
     parts, probes = [], dict.fromkeys(cell.probe for cell in cells)
     shown = BEST if len(probes) < 3 else BEST - 1
     for probe in probes:

@@ -27,7 +27,7 @@ from posenc.language.echo import echoed
 from posenc.language.registry import settings
 
 PRESET = "preset:"
-"""The prefix of a preset's name if a scheme or task has the same name: preset:mqar."""
+"""Prefix of a preset's name if a scheme or task has the same name, as in `preset:mqar`."""
 EVERYWHERE = ["input", "query and key", "score", "value"]
 ALWAYS = ("task", "scheme", "model", "steps")
 SOURCE = {
@@ -85,7 +85,7 @@ def kinds_of(text: str) -> list[str]:
 
 
 def _is_task(name: str) -> bool:
-    """Whether `mine:Mine` is a task."""
+    """Tell whether `mine:Mine` is a task."""
     from posenc.lab.tasks.task import TASKS
 
     try:
@@ -106,8 +106,8 @@ def build(kind: str, text: str, **options: Any) -> Card:
 
 
 def scheme(text: str, dims: Any = None) -> Card:
-    """The card of a scheme, with the experiments whose records have it, those of a sum with all of its schemes, and
-    what the atlas measured of it."""
+    """Return the card of a scheme, with the experiments whose records have it, and what the atlas measured of it. For a
+    sum these are the experiments with all of its schemes."""
     from posenc.catalog.schemes import TYPICAL, card
     from posenc.lab.results.atlas_cells import measured
     from posenc.lab.spec.committed import experiments_with_schemes
@@ -119,8 +119,8 @@ def scheme(text: str, dims: Any = None) -> Card:
 
 
 def task(text: str, size: int | None = None, windows: tuple[int, ...] | None = None) -> Card:
-    """The card of a task, with its floors, of a source also those of readers of so many tokens, and the experiments
-    whose records have it."""
+    """Return the card of a task, with its floors and the experiments whose records have it. For a source the floors of
+    windows are added."""
     from posenc.lab.explain import task_card
     from posenc.lab.spec.committed import experiments_with_task
 

@@ -52,7 +52,7 @@ or derive from it), or from memory, where nobody could look it up."""
 
 
 def total(origin: str, counts: Mapping[str, int], claims: int) -> str:
-    """How often each verdict was given to claims of one origin, of which so many stand in the tables."""
+    """Say how often each verdict was given to claims of one origin, with the number of claims in the tables."""
     facts = sum(counts.values())
     of = f"{claims}, counted as {facts}" if facts < claims else f"{claims}"
     return f"{CALLED[origin]}: {of}; {', '.join(f'{n} {verdict}' for verdict, n in counts.items())}."
@@ -70,7 +70,7 @@ def tally(found: Sequence[Reproduction]) -> str:
 
 
 def why_open(findings: Sequence[Reproduction]) -> str:
-    """Why claims are open, each fact once, the most frequent reason first; empty where none is."""
+    """Say why claims are open, each fact once, the most frequent reason first; empty if no claim is."""
     causes = Counter(SHORT[finding.cause] for finding in distinct(findings) if finding.verdict == OPEN)
     each = ", ".join(f"{n} {cause}" for cause, n in causes.most_common())
     return f"Open: {each}." if each else ""
@@ -89,7 +89,7 @@ def chance(findings: Sequence[Reproduction]) -> str:
 
 
 def sightings(counts: Mapping[Seen, int]) -> str:
-    """Where published claims were seen, and how many of them."""
+    """Say how many published claims were seen in which kind of source."""
     return ", ".join(f"{n} {place}" for place, n in counts.items() if n) or "none"
 
 

@@ -116,7 +116,7 @@ class Doubt(NamedTuple):
 
     reason: str
     measured: bool
-    """Whether the difference is of anything but guesses."""
+    """True if the difference is of anything but guesses."""
 
 
 def _doubts(
@@ -141,7 +141,7 @@ def _doubts(
 
 
 def _row(comparison: Comparison, doubt: Doubt | None, corrected: float | None) -> dict[str, Any]:
-    """A comparison as JSON, without what is not said of it."""
+    """Return a comparison as JSON, without keys that do not apply."""
     row = dataclasses.asdict(comparison) | {"holm": corrected, "doubt": doubt and doubt.reason}
     if doubt is not None:
         row |= dict.fromkeys(("better", "interval", "wilcoxon", *(() if doubt.measured else ("difference", "by_rate"))))
@@ -167,7 +167,7 @@ def _line(comparison: Comparison, doubt: Doubt | None, corrected: Mapping[tuple[
 
 
 def _few(comparisons: Sequence[Comparison], doubts: Mapping[tuple[str, str], Doubt]) -> list[str]:
-    """Where seeds are too few: for an interval, and for a p that survives the correction."""
+    """Say if seeds are too few: for an interval, or for a p that survives the correction."""
     from posenc.lab.results.statistics import ALPHA, ENOUGH, LEAST, least_p
 
     compared_here = [pair for pair in comparisons if _key(pair) not in doubts]

@@ -54,7 +54,8 @@ class DescribeTask:
     size: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
     """The size of the example. Default: a small one."""
     windows: Annotated[str | None, arg(metavar="INT,...", help_behavior_hint="")] = None
-    """Of a source whose exact losses are known, those of readers of so many tokens: 8,32. Default: 1,4,16,64."""
+    """For a source with exact losses: the windows, in tokens, of predictors to show, such as 8,32. Default:
+    1,4,16,64."""
     json: Flag = False
     """Print JSON."""
 
@@ -69,7 +70,8 @@ class DescribeOther:
     preset: its source, its settings, and how it differs from the publication. An experiment: claim, source, result."""
 
     what: Annotated[Positional[str], arg(metavar="{suite:SUITE,MODEL,PRESET,EXPERIMENT}")]
-    """suite:quick; a model, lstm; a preset, ruoss; an experiment, counting or experiments/counting.py."""
+    """A suite (suite:quick), a model (lstm), a preset (ruoss), or an experiment (counting or
+    experiments/counting.py)."""
     json: Flag = False
     """Print JSON."""
 

@@ -14,10 +14,10 @@ from posenc.lab.run.slurm import Slurm
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Who trains a sweep, and what each engine gets."""
+    """Engine of a sweep, and the options of each engine."""
 
     engine: Annotated[Literal["here", "slurm", "ray"], arg(metavar="{here,slurm,ray}")] = "here"
-    """Who trains: this machine, an array of jobs of SLURM, or the nodes of a Ray cluster."""
+    """Engine that trains: this machine, an array of jobs of SLURM, or the nodes of a Ray cluster."""
     slurm_workers: Annotated[int | None, arg(name="slurm.workers", metavar="N", help_behavior_hint="(default: 1)")] = (
         None
     )
@@ -41,11 +41,12 @@ class EngineOptions:
     ray_gpus: Annotated[float | None, arg(name="ray.gpus", metavar="N", help_behavior_hint="(default: 0)")] = None
     """GPUs for each group of trials; 0.5 shares one."""
     checkpoints: Annotated[str | None, arg(metavar="FOLDER|URL", help_behavior_hint="")] = None
-    """Where checkpoints of Ray's nodes go: a folder that all see, or gs://, s3://. Default: the run folder."""
+    """Store for checkpoints of Ray's nodes: a folder that all see, or gs://, s3://. Default is the run folder."""
 
 
 def select_engine(options: EngineOptions, workers: str | None) -> Engine | None:
-    """Who runs the workers, if it is not this process. Raises `ValueError` for options of another engine."""
+    """Return the engine that runs the workers, if it is not this process. Raises `ValueError` for options of another
+    engine."""
     typed = {engine: _typed(options, engine) for engine in ("slurm", "ray")}
     if options.checkpoints is not None:
         typed["ray"]["checkpoints"] = options.checkpoints

@@ -1,4 +1,4 @@
-"""Who runs the workers of a sweep: processes of this machine, SLURM, or Ray."""
+"""Engines that run the workers of a sweep: processes of this machine, SLURM, or Ray."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)
 
 
 class Engine(Protocol):
-    """What has workers train a planned run."""
+    """Engine that has workers train a planned run."""
 
     waits: ClassVar[bool]
-    """Whether `train` returns when the work is done, and not when it is queued."""
+    """True if `train` returns when the work is done, and not when it is queued."""
 
     def check(self) -> None:
         """Raise `ValueError` where this machine cannot do it, before anything is planned."""
 
     def preview(self, folder: Path, training: Training) -> str:
-        """What would be started, for a dry run."""
+        """Say what would be started, for a dry run."""
 
     def train(self, folder: Path, training: Training) -> int:
         """Have workers train what is left of a run folder; returns the exit code."""
@@ -48,11 +48,11 @@ class Team:
     """Processes of this machine, each with its own cores or GPU."""
 
     workers: int | None
-    """None for one for each GPU, or for every two cores."""
+    """It is None for one for each GPU, or for every two cores."""
     waits: ClassVar[bool] = True
 
     def places(self) -> list[team.Place]:
-        """Where they would run."""
+        """Return the cores and devices of the workers."""
         return team.places(self.workers, team.cores(), team.gpus())
 
     def check(self) -> None:

@@ -36,7 +36,7 @@ class Evaluate:
     task: Text = None
     """Another task, with the same tokens and layout."""
     sizes: Annotated[str | None, arg(metavar="INT,...|all", help_behavior_hint="")] = None
-    """512,1024; or 41:501 for all from 41 to 500; or all: every size of the task beyond training."""
+    """Sizes, 512,1024, or a range, 41:501 for all from 41 to 500. With all, every size of the task beyond training."""
     rows: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
     """Examples of each size."""
     by: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None

@@ -17,7 +17,7 @@ Png = Annotated[File, arg(aliases=["-o"])]
 
 @dataclass(frozen=True)
 class ExplainScheme:
-    """What a scheme does to attention scores: where it enters, and the matrix that it induces, in numbers.
+    """Show what a scheme does to attention scores: where it enters, and the matrix that it induces, in numbers.
 
     A score is shown relative to the score of a token with itself, with the parameters that training starts from. With
     `--trained`: the attention weights of a trained model.
@@ -81,8 +81,8 @@ class ExplainAll:
 
 @dataclass(frozen=True)
 class ExplainPatterns:
-    """What trained heads look at: for each scheme of a kept run the head with the most weight on the token that is the
-    answer, so many places back."""
+    """Show what trained heads look at. For each scheme of a kept run it draws the head with the most weight on the
+    answer's token, a fixed number of positions back."""
 
     run: First
     """A run that trained token_k_back and kept its parameters (`posenc sweep FILE --keep`)."""
@@ -109,8 +109,8 @@ class ExplainPatterns:
 
 @dataclass(frozen=True)
 class ExplainAliases:
-    """Which distances beyond training a head takes for the one that it finds, under RoPE and its relatives, and from
-    which places of a longer row they are in view: arithmetic of frequencies, without training.
+    """Show which distances beyond training a head confuses with the one that it finds, under RoPE and its relatives. It
+    also shows from which positions of a longer row they are in view. It is arithmetic of frequencies, without training.
 
     `explain aliases "rope(base=10.0)"` shows another base.
     """
@@ -176,7 +176,7 @@ class ExplainAttention:
     solution: Flag = False
     """Print the solution of the worksheet; with --blank, print both."""
     seed: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
-    """Draw small numbers from this seed. Default: the numbers of introductions; for a worksheet, seed 0."""
+    """Draw small numbers from this seed. Without it the numbers of introductions are taken, for a worksheet seed 0."""
     html: File = None
     """Write an HTML page too, which needs no network and prints each sheet on paper of its own."""
     json: Flag = False

@@ -30,15 +30,15 @@ class Export:
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     format: Annotated[Format | None, arg(metavar="{csv,json,parquet,tensorboard}", help_behavior_hint="")] = None
-    """CSV with a header, a JSON array of objects, a Parquet file in which every setting is a column too, or a folder of
-    event files with losses and evaluations that TensorBoard reads. Default: as the name of the file ends, or csv."""
+    """CSV with a header, a JSON array of objects, a Parquet file with a column for every setting, or a folder of event
+    files for TensorBoard. Default: as the name of the file ends, or csv."""
     json: Flag = False
-    """The same as --format json."""
+    """Stands for --format json."""
     out: Annotated[File, arg(aliases=["-o"])] = None
     """Write to this file, NAME.csv, NAME.json or NAME.parquet, not the terminal; of tensorboard, a new folder."""
     metric: Metric = None
     what: Literal["sizes", "curves"] = "sizes"
-    """What was evaluated at each size, or the loss along training."""
+    """Export the evaluations at each size, or the loss along training."""
     bundle: File = None
     """Write the records of a run to one file, which every reading command accepts instead of the run."""
 

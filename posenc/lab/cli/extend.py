@@ -47,7 +47,7 @@ class New:
     """Write a file with a working scheme or task, and a file that tests it, into this folder, for you to change."""
 
     kind: Annotated[Positional[str], arg(metavar="{scheme,task}")]
-    """What to write."""
+    """Kind of file to write."""
     name: Annotated[Positional[str], arg(metavar="NAME")]
     """Its name: small letters, digits and _."""
 
@@ -88,8 +88,8 @@ class Check:
     """
 
     what: Annotated[Positional[str], arg(metavar="SCHEME or TASK")]
-    """A text: "rope + alibi", copy, or mine:Mine for class Mine of mine.py in this folder. Of an object in a module,
-    mine:thing, the object itself."""
+    """A text, such as "rope + alibi" or copy, or mine:Mine for class Mine of mine.py in this folder. An object of a
+    module, mine:thing, is taken as it is."""
     only: tuple[str, ...] = ()
     """Properties, by name, or of schemes by number: G7, the_future_is_unseen."""
     samples: Flag = False
@@ -132,7 +132,7 @@ class Check:
 
 
 def attribute(text: str) -> Any:
-    """What `module:Class` is: a scheme or task, which needs no name here, built with its defaults; or an object."""
+    """Return the object `module:Class`. A scheme or task, which needs no name here, is built with its defaults."""
     module, _, name = text.partition(":")
     value = getattr(modules.load(module), name, None)
     if value is None:

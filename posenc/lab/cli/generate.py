@@ -28,12 +28,12 @@ class Generate:
     run: First
     """A run's name, or its folder."""
     prompt: Text = None
-    """What to go on with: of text itself, of other tasks symbols as `posenc describe TASK` writes them, with spaces
+    """Beginning to go on with: text, or for other tasks symbols as `posenc describe TASK` writes them, with spaces
     between. Default: the beginning of a test row."""
     tokens: int = 200
     """How many tokens are written at most."""
     temperature: float = 1.0
-    """What logits are divided by before a token is drawn: below 1 likely tokens become likelier, and at 0 the likeliest
+    """Logits are divided by it before a token is drawn. Below 1 likely tokens become likelier, and at 0 the likeliest
     is taken."""
     key: int = 0
     """The number from which tokens are drawn: the same one draws the same text."""

@@ -23,17 +23,17 @@ from posenc.lab.spec.suites import named
 
 KINDS = "{schemes,tasks,suites,models,experiments,presets,coordinates,stems}"
 UNREADABLE = "cannot be read"
-"""In the place of the claim of a file that is not Python."""
+"""Text that replaces the claim of a file that is not Python."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names of one kind; default: schemes."""
+    """List the names of one kind, by default of schemes."""
 
     kind: Annotated[Positional[str], arg(metavar=KINDS)] = "schemes"
     """The kind of names."""
     ability: Annotated[str | None, arg(metavar="ABILITY", help_behavior_hint="")] = None
-    """Of tasks, only those that need this of positions: counting. `posenc list tasks` has them."""
+    """List only the tasks that need this ability, such as counting. `posenc list tasks` has the abilities."""
     json: Flag = False
     """Print one JSON array."""
 

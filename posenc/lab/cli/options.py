@@ -1,6 +1,6 @@
-"""A command line as one frozen dataclass: tyro reads fields and their docstrings; every error is one sentence.
+"""A command line as one frozen dataclass. Tyro reads fields and their docstrings, and every error is one sentence.
 
-Options are checked before tyro sees them: the message of an unknown one suggests the nearest, and repeated ones are
+Options are checked before tyro sees them. The message of an unknown one suggests the nearest, and repeated ones are
 merged. `--set a=1 --set b=2` is `--set a=1 b=2`; an option of one value that is typed twice is an error.
 """
 
@@ -54,7 +54,7 @@ class CommandForm:
     cls: type
     start: str
     literal: bool = False
-    """Whether `start` is typed literally; it is then removed before the class reads the other arguments."""
+    """True if `start` is typed literally; it is then removed before the class reads the other arguments."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _typed(name: str, hint: Any) -> str:
 
 
 def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
-    """The same arguments with every option once, followed by all its values, in whatever order they were typed."""
+    """Return the arguments with every option once, followed by all its values, in whatever order they were typed."""
     options, short = _options(cls), _short(cls)
     many = {name: typing.get_origin(_without_notes(hint)) is tuple for name, hint in options.items()}
     values: dict[str, list[str]] = {"": []}
@@ -201,13 +201,13 @@ def _positionals(cls: type, needed: bool = False) -> int:
 
 
 def _lacks(cls: type, positional: Sequence[str], text: str) -> bool:
-    """Whether a command takes a text beside these positional arguments; one that it does not need, if it is a file."""
+    """Tell whether a command takes a text beside these positional arguments, or an optional one that is a file."""
     needs = len(positional) < _positionals(cls, needed=True)
     return needs or (len(positional) < _positionals(cls) and (text.endswith((".py", ".toml")) or bool(positional)))
 
 
 def _is_full(hint: Any, texts: Sequence[str], text: str, positionals_left: bool) -> bool:
-    """Whether an option with these values leaves a further text to the positional arguments."""
+    """Tell whether an option with these values leaves a further text to the positional arguments."""
     kind = _without_notes(hint)
     if typing.get_origin(kind) is not tuple:
         return kind is bool or bool(texts)

@@ -21,13 +21,13 @@ LOOKED_AT = 4096
 
 
 def terminal(stream: TextIO) -> bool:
-    """Whether a person watches this stream: only then colours and moving bars are shown."""
+    """Tell whether a person watches this stream: only then colours and moving bars are shown."""
     return stream.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
 
 
 def columns() -> int | None:
-    """How many columns a result may take: COLUMNS where it is set, as whoever sets it wishes; else those of the
-    terminal, and None in a file or a pipe, where lines stay whole for the program that reads them."""
+    """Return how many columns a result may take: COLUMNS if it is set, else those of the terminal. In a file or a pipe
+    lines stay whole, for the program that reads them, and the answer is None."""
     setting = os.environ.get("COLUMNS", "")
     if setting.isdecimal() and int(setting) > 0:
         return int(setting)
@@ -135,7 +135,7 @@ def output_path(text: str, option: str, endings: tuple[str, ...]) -> Path:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a file is a figure, a table or a page that posenc wrote, or is empty."""
+    """Tell whether a file is a figure, a table or a page that posenc wrote, or is empty."""
     if not path.is_file():
         return False
     content = path.read_bytes()

@@ -52,23 +52,21 @@ class Plot:
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
-    """length: accuracy against size; heatmap: task by scheme; error: error rate on a log axis; place: accuracy by place
-    in the text; excess: the loss above an exact least one by place; curves: loss along training; steps: steps until it
-    is small; seeds: how many solve each size. Default: length, and heatmap if sizes beyond the
-    training range were measured."""
+    """Figures to draw. length is accuracy against size; heatmap is task by scheme; error is the error rate on a log
+    axis. place is accuracy by position in the text; excess is the loss above the exact least one by position. curves is
+    the loss along training; steps is the number of steps until it is small; seeds counts how many solve each size.
+    Default: length, and heatmap if sizes beyond the training range were measured."""
     metric: Annotated[Measured, arg(metavar=METRICS, help_behavior_hint="")] = None
-    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats or
-    bits. Default: as tables show it, of answers at every token those beyond training, or the last
-    where records lack them.
-    """
+    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right.
+    Or the mean loss in nats or bits. Default: as tables show it. For answers at every token that is beyond training, or
+    last if records lack it."""
     venue: Annotated[Venue | None, arg(metavar="{neurips,icml,iclr,acl}", help_behavior_hint="")] = None
     """Draw in the size and the fonts of a paper of this venue; files are then called NAME.VENUE-WIDTH."""
     width: Annotated[Width | None, arg(metavar="{column,text}", help_behavior_hint="")] = None
     """With --venue: as wide as one column (the default) or as the whole text."""
     out: Annotated[str | None, arg(metavar="FOLDER", aliases=["-o"], help_behavior_hint="")] = None
-    """Folder for the files. Default: the run's folder; for an experiment, experiments/figures of a checkout, or figures
-    here."""
+    """Folder for the files. Default is the run's folder; for an experiment, experiments/figures of a checkout, or
+    figures here."""
 
     def __call__(self) -> int:
         wanted = None if self.figure is None else tuple(settings.several(self.figure, "--figure"))

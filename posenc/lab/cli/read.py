@@ -32,7 +32,7 @@ class Tabulate:
     format: Literal["text", "csv", "md", "latex", "html", "json"] = "text"
     """text for reading, the others for programs, papers and pages."""
     json: Flag = False
-    """The same as --format json."""
+    """Stands for --format json."""
     only: Settings = ()
     """Only these tasks, schemes, families, seeds or rates: scheme=rope,alibi."""
     metric: Metric = None
@@ -40,7 +40,7 @@ class Tabulate:
     sizes: Annotated[str | None, arg(metavar="INT,...", help_behavior_hint="")] = None
     """Only these sizes: 16,32. Default: all."""
     brackets: Annotated[Literal["on", "off"] | None, arg(metavar="{on,off}", help_behavior_hint="")] = None
-    """Whether each median has its spread in brackets. Default: on."""
+    """Show the spread of each median in brackets. Default: on."""
 
     def __call__(self) -> int:
         results = filter_results(results_of(self.run, self.metric), self.only)
@@ -53,8 +53,8 @@ class Tabulate:
 
 
 def results_of(text: str, metric: str | None = None) -> Results:
-    """The results that a text names: a run, a folder, a bundle, or an experiment with a committed record; by the metric
-    requested, or else by that of the experiment, or as `Results.shown` decides."""
+    """Return the results that a text names: a run, a folder, a bundle, or an experiment with a committed record. They
+    are read by the metric requested, else by that of the experiment, else as `Results.shown` decides."""
     results, path = stored(text), experiment_of(text)
     if metric is None and path is not None:
         return results.shown(from_file(path, yes=True).metric)
@@ -62,7 +62,7 @@ def results_of(text: str, metric: str | None = None) -> Results:
 
 
 def stored(text: str) -> Results:
-    """The same, each task by its own metric."""
+    """Return the results that a text names, each task by its own metric."""
     from posenc.lab.results.results import load
 
     path = experiment_of(text)

@@ -29,9 +29,10 @@ PAUSE = 60.0
 
 @dataclass(frozen=True)
 class WriteReport:
-    """One HTML file of runs to send to somebody: question and setting, the table with its floors, figures in which each
-    run shows its seed and numbers, what diverged or failed, how rates were chosen, where the numbers come from, the
-    command that repeats them, and BibTeX. It loads nothing, opens without a network, and prints."""
+    """Write one HTML file of runs to send to somebody. It has the question and setting, the table with its floors, and
+    figures in which each run shows its seed and numbers. It says what diverged or failed, how rates were chosen, and
+    where the numbers come from. It ends with the command that repeats them, and BibTeX. It loads nothing, opens without
+    a network, and prints."""
 
     run: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN")]
     """Runs, folders, bundles, or experiments (names or files) whose records are committed."""

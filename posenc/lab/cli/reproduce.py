@@ -105,7 +105,7 @@ def _read(files: dict[str, Path], stems: dict[str, None]) -> list[tuple[Experime
 
 
 def reproduced(experiment: Experiment, results: Results | None) -> Reproduced:
-    """What became of the claims of an experiment, by its committed results."""
+    """Return the outcome of the claims of an experiment, by its committed results."""
     return Reproduced(experiment, results, findings(experiment.published, results, experiment.header.attempted))
 
 

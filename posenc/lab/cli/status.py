@@ -1,4 +1,4 @@
-"""`status`: how far a run is, once or again and again, while any number of workers are at it; `clean`: remove from its
+"""`status` shows how far a run is, once or repeatedly, while any number of workers train it. `clean` removes from its
 folder what no longer serves. Neither needs jax."""
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def at_work(row: Running) -> str:
 
 
 def stopped(row: GroupStatus) -> str:
-    """From where a group goes on that nobody trains."""
+    """Say from which step an unclaimed group goes on."""
     return "" if row.saved is None or row.finished else f"saved at step {row.saved}"
 
 
@@ -125,8 +125,8 @@ def _replaced(status: RunStatus, standing: Standing) -> int:
 
 
 def _look(folder: Path) -> tuple[RunStatus, Standing]:
-    """The status, and what learning rates are chosen, without pauses to look for cycles among millions of objects,
-    of which there are none."""
+    """Return the status, and the chosen learning rates. It reads without pauses to look for cycles among millions of
+    objects, which have no cycles."""
     from posenc.lab.results.standing import standing
     from posenc.lab.store import folder as store
 

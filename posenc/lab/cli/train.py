@@ -1,4 +1,4 @@
-"""Commands that train: `run`, `sweep`, `quickstart`. The same command again resumes."""
+"""Commands that train: `run`, `sweep`, `quickstart`. Run a command again to resume."""
 
 from __future__ import annotations
 
@@ -89,13 +89,14 @@ class Sweep(EngineOptions, TrainOptions):
     set: Settings = ()
     """Settings of all runs, or of the plan, NAME=VALUE."""
     seeds: Text = None
-    """Their number, 6, or the seeds themselves: 0:6 or 3,5,7."""
+    """The number of seeds, 6, or the seeds themselves, such as 0:6 or 3,5,7."""
     only: Settings = ()
     """Only the runs with these settings, NAME=A,B."""
     save: File = None
     """Write the experiment to this .toml file too."""
     workers: Workers = None
-    """Train in so many processes, each with its own cores or GPU; auto is one for each GPU, or for every two cores."""
+    """Train in this number of processes, each with its own cores or GPU; auto is one for each GPU, or for every two
+    cores."""
 
     def __call__(self) -> int:
         engine = select_engine(self, self.workers)
@@ -126,13 +127,13 @@ class Sweep(EngineOptions, TrainOptions):
 
 
 QUICK_START = {"steps": "300", "seeds": "4"}
-"""What the quick start has of its experiment's steps and seeds."""
+"""Steps and seeds of the quick start, fewer than in its experiment."""
 
 
 @dataclass(frozen=True)
 class QuickStart:
-    """Train the six schemes of `first_look` on its two tasks for a few minutes, with fewer seeds and steps than its
-    committed record has, print a table, and draw accuracy against length."""
+    """Train the six schemes of `first_look` on its two tasks, print a table, and draw accuracy against length. It has
+    fewer seeds and steps than the committed record, and takes a minute or two."""
 
     name: Annotated[str, arg(metavar="NAME")] = "quickstart"
     """Results and figures go to runs/NAME."""

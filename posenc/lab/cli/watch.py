@@ -33,8 +33,8 @@ class Watch:
         self.started = self.spoken = time.monotonic()
 
     def begin(self, trials: int, done: int, programs: int | None) -> None:
-        """A sweep or its next stage starts; `done` of its trials finished earlier, and the others need so many
-        `programs`."""
+        """Start a sweep or its next stage. `done` of its trials finished earlier, and the others need `programs`
+        programs."""
         self.total, self.before, self.started = trials, done, time.monotonic()
         self.finished_trials = self.by_others = 0
         self.spent = 0.0
@@ -67,7 +67,7 @@ class Watch:
         self.note(f"{label}: taken by another worker while this one was silent; stopped here")
 
     def others(self, trials: int) -> None:
-        """So many trials have been finished by other workers since the sweep began."""
+        """Hear how many trials other workers have finished since the sweep began."""
         self.by_others = trials
 
     def note(self, text: str) -> None:
@@ -96,8 +96,8 @@ class Watch:
         return ""
 
     def _steps_left(self, label: str, now: float) -> float:
-        """Seconds that the steps of a group still take at its own speed, which can be far from that of those that
-        finished; 0 until two reports tell it."""
+        """Return the seconds that the steps of a group still take at its own speed, which can be far from that of
+        finished groups. It is 0 until there are two reports."""
         at, part = self.first.get(label, (now, 0.0))
         gained = self.parts[label] - part
         return (1 - self.parts[label]) * (now - at) / gained if gained > 0 else 0.0

@@ -21,12 +21,13 @@ Workers = Annotated[str | None, arg(metavar="N|auto", help_behavior_hint="")]
 
 @dataclass(frozen=True)
 class Work:
-    """Train what is left of a planned run, beside any other workers that see its folder. The same command resumes."""
+    """Train what is left of a planned run, beside any other workers that see its folder. Run the command again to
+    resume."""
 
     run: First
     """A run's name, or its folder, as `posenc sweep` made it."""
     workers: Workers = None
-    """So many processes, each with its own cores or GPU; auto is one for each GPU, or for every two cores."""
+    """The number of processes, each with its own cores or GPU; auto is one for each GPU, or for every two cores."""
     keep: Flag = False
     """Keep the trained parameters."""
     lanes: Annotated[Literal["map", "vmap"] | None, arg(metavar="{map,vmap}", help_behavior_hint="")] = None
@@ -80,7 +81,7 @@ def save_every(typed: str | None) -> float:
 
 @dataclass(frozen=True)
 class Training:
-    """How workers train, whoever starts them."""
+    """Options of training, whichever engine starts the workers."""
 
     keep: bool
     lanes: str | None

@@ -217,8 +217,8 @@ def trial_name(run: Mapping[str, Any], knobs: Knobs, steps: int) -> str:
 
 
 def written(resolved: ResolvedRun) -> dict[str, Any]:
-    """Return every setting that identity counts: a run with its schemes, task and stem written out, their revisions,
-    and the digests of files that posenc does not ship."""
+    """Return every setting that identity counts. These are a run with its schemes, task and stem written out, their
+    revisions, and the digests of files that posenc does not ship."""
     run = registry.identity(resolved.run) | {"scheme": full(resolved.scheme), "task": full_task(resolved.task)}
     run["model"] = kinds.full(resolved.shape.model)
     if resolved.run.then is not None:

@@ -78,8 +78,8 @@ class Saver:
     silent: bool = False
     """True if the user knows already that the disk is full."""
     paths: list[Path] = field(default_factory=list)
-    """The checkpoints of the group that this worker read and made, the next to be removed first. Those that another
-    worker makes meanwhile are not ours to remove."""
+    """The checkpoints of the group that this worker read and made, the next to be removed first. Checkpoints that
+    another worker makes meanwhile are not ours to remove."""
 
     def __post_init__(self):
         self._started, self._thread = time.monotonic(), None
@@ -95,7 +95,8 @@ class Saver:
             self.wait()
 
     def find_source(self) -> Source | None:
-        """Return the newest checkpoint that the group may go on from. Those that it may not use are removed first."""
+        """Return the newest checkpoint that the group may go on from. Checkpoints that it may not use are removed
+        first."""
         if self.home is None:
             return None
         checkpoints.tidy(self.home.folder, self.group)

@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 def places(workers: int | None, cores: Sequence[int], gpus: Sequence[str]) -> list[Place]:
-    """Return one place for each worker. None makes one for each GPU, or without one for every two cores.
+    """Return one place for each worker. Without a number there is one for each GPU, or without one for every two cores.
 
     Cores are dealt in runs of neighbours. Workers share GPUs, or cores, if there are more of them.
     """

@@ -1,7 +1,7 @@
 """Training of one group: from its newest checkpoint, or from the start, to the record of its trials.
 
-The caller decides about records and claims: a worker writes the record into its run folder, and a node of a cluster
-sends it to the driver.
+The caller decides about records and claims. A worker writes the record into its run folder; a node of a cluster sends
+it to the driver.
 """
 
 from __future__ import annotations

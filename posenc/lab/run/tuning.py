@@ -1,7 +1,7 @@
 """Two stages of a sweep that tunes: some seeds choose a learning rate for each run, and others train at it.
 
-The tuning trials are planned first, and name the seeds to be reported. Those are planned as soon as every tuning trial
-of their run has a result. The first to see it plans them: the sweep, or any worker that sees its folder.
+The tuning trials are planned first, and name the seeds to be reported. The reported trials are planned as soon as every
+tuning trial of their run has a result. The first to see it plans them: the sweep, or any worker that sees its folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Share(NamedTuple):
     ids: Collection[str]
     """The trials that are planned."""
     candidates: Collection[str]
-    """The reported trials at every learning rate that is tried. Those at the chosen one are planned later."""
+    """The reported trials at every learning rate that is tried. Trials at the chosen rate are planned later."""
     total: int
     """How many trials there will be, once all rates are chosen."""
     runs: Mapping[str, ResolvedRun]

@@ -1,1 +1,1 @@
-"""What is to be trained: runs and plans, experiments, presets and suites, and the texts that say them. No jax."""
+"""Specifications of training: runs and plans, experiments, presets and suites, and their texts. No jax."""

@@ -27,7 +27,7 @@ TASKS = "lab.tasks"
 
 
 def ability_of(task: str) -> str:
-    """The ability of a task of ours, by its text: of `count_symbol(most=8)` "counting"; "" of tasks that are not ours.
+    """Return the ability of a task of ours, by its text: `count_symbol(most=8)` has "counting". Other tasks have "".
 
     >>> ability_of("shifted(task='count_symbol')")
     'counting'
@@ -42,7 +42,8 @@ def tasks_with(ability: str) -> tuple[str, ...]:
 
 
 def _attribute_source(task: grammar.Tree, attribute: str) -> str:
-    """What the class of a task sets an attribute to, as source text; of `shifted` what the task in its setting does."""
+    """Return the value of a task's class attribute, as source text. For `shifted` it is that of the task in its
+    setting."""
     body = declarations(TASKS).get(task.name, {}) if isinstance(task, grammar.Call) else {}
     if attribute not in body or "self.inner" not in body[attribute]:
         return body.get(attribute, "")

@@ -1,8 +1,8 @@
-"""The atlas: the probes to which every scheme is put, and the rows that stand for the registry. No jax.
+"""The atlas: the tasks on which every scheme is trained, and the rows that stand for the registry. No jax.
 
-A row is a scheme as it is trained here, a probe a task with the sizes trained on; a model is a decoder or an encoder.
-`experiments/atlas.py` trains decoders, `experiments/atlas_encoders.py` encoders, `experiments/atlas_recall.py` the
-probe that takes longest.
+A row is a scheme as it is trained here, a probe a task with its trained sizes; a model is a decoder or an encoder.
+`experiments/atlas.py` trains decoders, `experiments/atlas_encoders.py` encoders, `experiments/atlas_recall.py` the task
+that takes longest.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ class Probe(NamedTuple):
     models: tuple[str, ...] = MODELS
     steps: int = PLAN.steps
     metric: str = "last"
-    """What tells how far a scheme comes: the last answer, or of a text or of keys in any order the share of them."""
+    """Metric of how far a scheme extrapolates: the last answer, or for a text or keys in any order the share of
+    answers."""
     in_encoders: str = "last"
-    """The same in encoders. Nothing stands behind their last token, which so needs no sense of direction: where each
-    token is answered, all those further out than any trained on count, and within L all."""
+    """Metric in encoders. The last token has no tokens behind it, so that it needs no sense of direction. If each token
+    is answered, all at untrained positions count, and within L all."""
 
     def metric_in(self, model: str) -> str:
-        """What tells how far a scheme comes in a model."""
+        """Return the metric of how far a scheme extrapolates in a model."""
         return self.in_encoders if model == "encoder" else self.metric
 
 
@@ -54,8 +55,8 @@ PROBES = {
     "reverse": Probe("copy backwards", "reverse(symbols=16)", 2, 8, ("decoder",), metric="accuracy"),
     "parity": Probe("parity", "parity_check", 1, 8),
 }
-"""Probe by its name, those of distance first. Decoders have the order of two marks by their mask, whatever the scheme,
-and encoders no text to go on with; memory and recall, the dearest, are asked of decoders alone."""
+"""Task by its name, those of distance first. Decoders have the order of two marks by their mask, whatever the scheme.
+Encoders cannot go on with a text. Memory and recall, the dearest, are asked of decoders alone."""
 
 CONSTANTS = {
     "alibi": "alibi(factor=64.0)",
@@ -75,7 +76,7 @@ BESIDE = ("alibi", "rope(base=10.0)", "rope @ random_sorted(limit=128)")
 ENCODERS = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
 """More rows of encoders: penalties that tell left from right."""
 RECURRENT = ("lstm", "gru")
-"""Models in the place of a scheme, as decoders."""
+"""Models without attention, which have rows as decoders."""
 AFTER_TRAINING = {
     **{name: name for name in "pi ntk by_parts yarn longrope dynamic_ntk rerope".split()},
     "llama3": "llama3(factor=4.0, base=10000.0)",
@@ -83,8 +84,8 @@ AFTER_TRAINING = {
     "log_n": "log_n + rope",
     "llama4": "llama4(floor=16) + rope",
 }
-"""Scheme to what RoPE's trained parameters are evaluated under, for a context four times as long. Those that stretch
-all positions, such as `pi`, are not RoPE within the length trained on either."""
+"""Scheme to the text under which RoPE's trained parameters are evaluated, for a context four times as long. Schemes
+that stretch all positions, such as `pi`, are not RoPE within the trained length either."""
 EQUAL = {"mrope": "rope", "abacus": "learned"}
 """Scheme to the row that it equals on a line of text: M-RoPE at the base of that row, Abacus at the index."""
 IN_THE_PLANE = ("relative_2d", "rope_2d", "rope_axes", "sinusoidal_2d")
@@ -105,7 +106,7 @@ def rows(model: str) -> tuple[str, ...]:
 
 
 def has_row(text: str, model: str) -> bool:
-    """Whether a row is one of a model: some are not defined in encoders, and some are of encoders alone."""
+    """Tell whether a row is one of a model: some are not defined in encoders, and some are of encoders alone."""
     if model == "decoder":
         return text not in ENCODERS
     return text not in RECURRENT and not causal_only(text)
@@ -119,13 +120,13 @@ def row_of(text: str) -> str:
 
 
 def causal_only(text: str) -> bool:
-    """Whether a scheme of the registry declares, whatever its settings, that it does not serve an encoder."""
+    """Tell whether a scheme of the registry declares, whatever its settings, that it does not serve an encoder."""
     limits = (declarations("schemes")[name].get("limits", "") for name in names_in(text))
     return any("'bidirectional': " in source and "self.bidirectional" not in source for source in limits)
 
 
 def probes(steps: int = PLAN.steps) -> tuple[str, ...]:
-    """The probes that are trained for so many steps."""
+    """Return the probes that train for this number of steps."""
     return tuple(name for name, probe in PROBES.items() if probe.steps == steps)
 
 
@@ -136,7 +137,7 @@ def experiment(model: str, probe: str) -> str:
 
 
 def titles(model: str, steps: int = PLAN.steps) -> dict[str, str]:
-    """Task to what it asks for, of the probes of a model that are trained for so many steps."""
+    """Return task to its title, for the probes of a model that train for this number of steps."""
     of_model = (PROBES[name] for name in probes(steps) if model in PROBES[name].models)
     return {probe.task: probe.title for probe in of_model}
 
@@ -155,7 +156,7 @@ def runs(schemes: Iterable[str], model: str, probes: Iterable[str] = PROBES) -> 
 
 
 def every_run(model: str, steps: int = PLAN.steps) -> list[Run]:
-    """The runs of every row in a model, on the probes that are trained for so many steps."""
+    """Return the runs of every row in a model, on the probes that train for this number of steps."""
     return list(runs((*rows(model), *(RECURRENT if model == "decoder" else ())), model, probes(steps)))
 
 

@@ -12,7 +12,7 @@ from posenc.lab.store import disk
 from posenc.lab.store.records import labels
 
 PACKAGED = Path(posenc.__file__).resolve().parent / "experiments"
-"""Where a wheel has them; a checkout has them beside the package."""
+"""The folder of experiments in a wheel; a checkout has it beside the package."""
 
 
 def folders() -> list[Path]:
@@ -61,14 +61,14 @@ def existing_record(path: Path, text: str) -> Path:
 
 
 def record_of(path: Path) -> Path:
-    """Where the record of an experiment file is committed, a large one compressed."""
+    """Return the path of the committed record of an experiment file; a large one is compressed."""
     record = path.parent / "records" / f"{path.stem}.json"
     packed = record.with_name(f"{record.name}.gz")
     return packed if packed.is_file() else record
 
 
 def figures_of(path: Path) -> Path:
-    """Where figures of an experiment go by default: beside its file in a checkout, else `figures` here."""
+    """Return the default folder of an experiment's figures: beside its file in a checkout, else `figures` here."""
     return Path("figures") if path.parent == PACKAGED else path.parent / "figures"
 
 
@@ -83,8 +83,8 @@ def experiments_with_task(name: str) -> list[str]:
 
 
 def experiments_with_schemes(names: Collection[str]) -> list[str]:
-    """The experiments whose record has runs of a scheme, alone or in a sum, with any settings; of several names, those
-    in which these are together."""
+    """Return the experiments whose record has runs of a scheme, alone or in a sum, with any settings. With several
+    names they must be together in a run."""
     return _experiments(lambda scheme, task: set(names) <= words_in(scheme))
 
 

@@ -1,4 +1,4 @@
-"""What a sweep asks: a name, runs, a plan. An experiment file, a TOML file and `--grid` all make this one object."""
+"""An experiment: a name, runs, a plan. An experiment file, a TOML file and `--grid` all make this one object."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NothingMatches(ValueError):
 
 @dataclass(frozen=True)
 class Header:
-    """What an experiment says of itself."""
+    """Header of an experiment file."""
 
     claim: str = ""
     source: str = ""
@@ -33,11 +33,11 @@ class Header:
     variation: str = ""
     result: str = ""
     setting: str = ""
-    """What is smaller than, or other than, where the claim comes from."""
+    """The differences of the setting from that of the source."""
 
     @property
     def attempted(self) -> bool:
-        """Whether somebody is to run it here; one too dear for that says "not attempted" as its result."""
+        """Tell whether the experiment is to be run here; one too dear for that says "not attempted" as its result."""
         return not self.result.startswith("not attempted")
 
 
@@ -56,13 +56,13 @@ class Experiment:
     words: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False, repr=False)
     """Its `titles`, `names` and what sizes are `counted` in, where it gives them: `posenc.lab.results.words`."""
     metric: str | Mapping[str, str] | None = dataclasses.field(default=None, compare=False, repr=False)
-    """What its figure shows, of all tasks or by task, where that is not what results are read by."""
+    """Metric of its figure, of all tasks or by task, if it is not the usual one."""
     published: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
-    """What others reported, and what we predict, of `posenc.lab.results.published`."""
+    """Published numbers and orders, and our predictions, of `posenc.lab.results.published`."""
     preset: str | None = dataclasses.field(default=None, compare=False)
     """The published setting that it started from, where it says so."""
     suites: tuple[str, ...] = dataclasses.field(default=(), compare=False)
-    """The suites that it asked for: they say what nobody else does."""
+    """The suites that it asked for, whose settings are the weakest."""
 
     def __post_init__(self):
         check_name(self.name)
@@ -107,7 +107,8 @@ class Experiment:
         return dataclasses.replace(self, runs=runs)
 
     def changed(self, texts: Mapping[str, str]) -> Experiment:
-        """The same with settings of all runs or of the plan changed: `changed({"steps": "200", "width": "32"})`."""
+        """Return the experiment with settings of all runs or of the plan changed: `changed({"steps": "200", "width":
+        "32"})`."""
         run, plan = words.typed(texts)
         if words.is_suite(run.get("task")):
             raise ValueError(f"task={run['task']} is several tasks, and these runs have theirs; sweep it by --grid.")
@@ -125,7 +126,7 @@ def grid(base: Run, **axes: Iterable[Any]) -> tuple[Run, ...]:
 
 
 def _crossed(usual: Usual, settings: dict[str, Any], axes: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
-    """The same, of which some is said and the rest is as usual."""
+    """Return the runs of a grid; settings that are not given take their defaults."""
     lists = {name: _axis(name, values) for name, values in axes.items()}
     points = [dict(zip(lists, point, strict=True)) for point in itertools.product(*lists.values())]
     runs = tuple(usual.filled({**settings, **point}) for point in points)
@@ -149,7 +150,7 @@ def _axis(name: str, values: Iterable[Any]) -> list[Any]:
 
 
 def starting(preset: str | None) -> tuple[Run, Plan]:
-    """What holds where nothing else is said: as published under this name, or the usual run and plan."""
+    """Return the defaults of a run and a plan: as published under this name, or the usual ones."""
     if preset is None:
         return Run(), Plan()
     if preset not in PRESETS:
@@ -221,7 +222,7 @@ def from_texts(
 
 
 def check_many(trials: int, yes: bool) -> None:
-    """Refuse a very large sweep that nobody has confirmed."""
+    """Refuse a very large sweep that was not confirmed."""
     if trials > words.MANY and not yes:
         raise ValueError(f"This sweep has {trials} trials, more than {words.MANY}; give fewer, or confirm by --yes.")
 

@@ -1,8 +1,8 @@
-"""Experiments from files, and what the head of a file says.
+"""Experiments from files, and the heads of these files.
 
-An experiment file is a claim, in Python: a docstring, `runs()`, and where wanted `plan`, what was `published`, and
-`figure(results)`, which draws results by `metric`; figures call tasks by its `titles`, lines by its `names`, and sizes
-by what is `counted`.
+An experiment file is a claim, in Python. It has a docstring and `runs()`. It may have `plan`, claims in `published`,
+and `figure(results)`, which draws results by `metric`. Figures call tasks by its `titles`, lines by its `names`, and
+sizes by its `counted`.
 
     \"\"\"ALiBi keeps its accuracy beyond the lengths trained on.
 

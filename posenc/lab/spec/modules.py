@@ -1,7 +1,7 @@
-"""Modules of the user's: whoever types `mine:Mine` or `--import mine` has mine.py of the working folder imported.
+"""Modules of the user's: typing `mine:Mine` or `--import mine` imports mine.py of the working folder.
 
-Such a module runs with all rights of this process, as any program that is started, so that no plan, record or bundle
-has one imported: these hold the names of classes, and only the person who types a command may import them.
+Such a module runs with all rights of this process, as any program that is started. So no plan, record or bundle imports
+one. They hold the names of classes, and only the person who types a command may import them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def pointing(path: Path) -> Iterator[None]:
 
 
 def load_named(texts: Iterable[str | None]) -> None:
-    """Import the modules whose classes some typed texts name; a text that names none is left to who reads it."""
+    """Import the modules whose classes some typed texts name; other texts are left to their readers."""
     for text in texts:
         for module in grammar.modules(grammar.read(text)) if text and ":" in text else ():
             load(module)

@@ -1,6 +1,6 @@
-"""Schemes and tasks of the user's own in a run: what is wrong with one is said before it trains, by file and line.
+"""Schemes and tasks of the user's own in a run: a fault is reported before the run trains, by file and line.
 
-A fault of these fails its own group alone. What posenc ships is refused before a sweep begins.
+A fault of these fails its own group alone. A fault in what posenc ships is refused before a sweep begins.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Published settings by name: `posenc run --preset ruoss --task parity_check`, and `PRESETS["ruoss"].run` in a file.
 
-A preset is one cell of what was published, a task and a scheme of the paper, with all else of its setting that `Run`
-and `Plan` can say; what they cannot is listed in `left_out`. Whatever is said beside a preset overrides it. The numbers
-are data, in `presets.toml`. No jax.
+A preset is one cell of a publication: a task and a scheme of the paper, with all of its setting that `Run` and `Plan`
+can express. `left_out` lists the rest. Explicit options override a preset. The numbers are data, in `presets.toml`. No
+jax.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Preset:
 
     name: str
     idea: str
-    """What was trained there."""
+    """The models and tasks of the publication."""
     source: str
     run: Run
     plan: Plan
     evidence: tuple[str, ...]
     """How the numbers are known, of `EVIDENCE`."""
     left_out: tuple[str, ...]
-    """What was done there and how it is here, where that differs."""
+    """Differences of our setting from the published one."""
 
 
 def _read(path: Path) -> dict[str, Preset]:

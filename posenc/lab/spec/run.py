@@ -1,7 +1,7 @@
-"""What is trained: `Run` decides the compiled program, `Knobs` are its inputs, `Plan` says how often and how long.
+"""Settings of training: `Run` decides the compiled program, `Knobs` are its inputs, `Plan` says how often and how long.
 
-Nothing here imports jax, so that help, status, tables and figures start at once. A value moved from `Run` to `Knobs`
-is a compilation saved: two trials that differ in knobs alone are two lanes of one program.
+Nothing here imports jax, so that help, status, tables and figures start at once. A value moved from `Run` to `Knobs` is
+a compilation saved: two trials that differ in knobs alone are two lanes of one program.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LENGTH = re.compile(r",\s*length\s*=\s*([^,()\[\]{}]*)$")
 
 
 class Continuation(NamedTuple):
-    """What goes on with the parameters of a run: `Continuation(0.95, "pi(factor=4.0)", 64)`."""
+    """Second scheme that goes on with the parameters of a run: `Continuation(0.95, "pi(factor=4.0)", 64)`."""
 
     share: float = 1.0
     """The share of the steps that come before it; 1 where nothing goes on."""
@@ -79,15 +79,15 @@ class Continuation(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """What decides the program: equal runs are one program, and only different ones compile again."""
+    """Settings that decide the program: equal runs are one program, and only different ones compile again."""
 
     task: str = "reverse_string"
-    """What is learned, as a text: "token_k_back(k=3)"; where several may stand, "suite:probes"; `posenc list tasks`."""
+    """The task, as a text such as "token_k_back(k=3)"; in a sweep also "suite:probes"; see `posenc list tasks`."""
     scheme: str = "rope"
-    """Where position enters, as a text: "rope + alibi", "[rope, nope]"; `posenc list`."""
+    """The encoding, as a text such as "rope + alibi" or "[rope, nope]"; see `posenc list`."""
     model: str | None = None
-    """What is trained, as a text: "encoder", "decoder", "lstm(bidirectional=True)"; `posenc list models`. Unless given,
-    an encoder; a decoder where the task is causal, an encoder_decoder where it has a source."""
+    """The model, as a text such as "encoder", "decoder" or "lstm(bidirectional=True)"; see `posenc list models`. The
+    default is an encoder, for a causal task a decoder, for one with a source an encoder_decoder."""
     width: int = 64
     """Features of the residual stream."""
     depth: int = 2
@@ -97,7 +97,7 @@ class Run:
     hidden: int | None = None
     """Units of the feed-forward layer; 4 times the width unless given."""
     norm: Literal["pre", "post"] = "pre"
-    """Where normalisation stands: before each branch, or after each sum as in 2017."""
+    """Position of the normalisation: before each branch, or after each sum as in 2017."""
     batch: int = 64
     """Sequences per step."""
     length: int = 40
@@ -107,28 +107,28 @@ class Run:
     longest: int | None = None
     """The largest size that tables of positions hold; 4 times `length` unless given, and that of `then` at least."""
     lengths: Literal["step", "example"] = "step"
-    """Whether all sequences of a step share one size, or each draws its own."""
+    """Share one size among all sequences of a step, or draw one for each example."""
     buckets: int | None = None
     """Into how many padded lengths the sizes trained on fall; 1 up to length 16, else 4, unless given."""
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
     """How the learning rate falls after the warm-up: to a tenth, to zero, or not at all."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Of activations; parameters, angles, biases and softmax are float32."""
+    """Type of activations; parameters, angles, biases and softmax are float32."""
     stem: str = later("none")
-    """What mixes neighbours before the first layer, as a text: "conv(k=4)", "gru", "shift"; "none" for nothing."""
+    """Layer that mixes neighbours before the first layer, as a text: "conv(k=4)", "gru", "shift", or "none"."""
     then: str | None = later(None)
     """From which share of the steps on another scheme goes on with the same parameters: "0.9 nope" (DroPE). With
     "0.95 pi(factor=4.0), length=64" it trains on sizes up to 64 from there, and schemes still count from `length`."""
     attention: Attention = later("scaled_dot")
-    """How scores are made: q·k by the root of the head's width, q·k alone, a layer for each pair, or all alike."""
+    """Scores of attention: q·k by the root of the head's width, q·k alone, a layer for each pair, or equal weights."""
     dropout: float = later(0.0)
     """The share of features left out in training: of embeddings, and of what attention and feed-forward layers give."""
     dataset: int | None = later(None)
     """How many examples there are, seen again in turn and other ones for each seed; fresh ones unless given."""
     uniform: Literal["sizes", "numbers"] = later("sizes")
-    """What is drawn uniformly: sizes, or each of the numbers whose largest is the size, as papers draw operands."""
+    """Draw sizes uniformly, or each of the numbers whose largest is the size, as papers draw operands."""
     evaluation: Literal["plain", "as_trained"] = later("plain")
-    """Whether evaluation leaves out dropout and shifts, or keeps both as in training, as Ruoss et al. released it."""
+    """Leave out dropout and shifts in evaluation, or keep both as in training, as Ruoss et al. released it."""
 
     def __post_init__(self):
         convert(self)
@@ -162,7 +162,7 @@ class Run:
 
     @property
     def kind(self) -> kinds.Model:
-        """What the model is, by its name."""
+        """Return the kind of the model, by its name."""
         return kinds.parse(self.model or kinds.USUAL)
 
     @property
@@ -176,7 +176,7 @@ class Run:
         return self.goes_on.length or self.length
 
     def filled(self, smallest: int, model: str = kinds.USUAL) -> Run:
-        """The same run with nothing left open, for a task with this smallest legal size and this usual model."""
+        """Return the run with nothing left open, for a task with this smallest legal size and this usual model."""
         for name, of, used in (("hidden", "width", "hidden" in self.kind.reads), ("longest", "length", True)):
             if used and getattr(self, name) is None and getattr(self, of) > MOST // 4:
                 raise ValueError(
@@ -194,7 +194,7 @@ class Run:
 
 
 class Knobs(NamedTuple):
-    """What one trial feeds its program. No value here costs a compilation."""
+    """Inputs of one trial to its program. No value here costs a compilation."""
 
     seed: int = 0
     lr: float = 1e-3
@@ -218,8 +218,8 @@ class Plan:
     """Seeds that choose among the learning rates and are not reported, `0:3` or `0,1,2`; `seeds` then train at the
     chosen rate alone. Without them the reported seeds choose it too."""
     sizes: tuple[int, ...] | Literal["all"] | None = None
-    """Sizes evaluated, "all" from the first beyond training to the largest that the task is evaluated at; unless given,
-    0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained on, where they exist."""
+    """Sizes evaluated. "all" is every size from the first beyond training to the largest that the task is evaluated at.
+    By default 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained size, if they exist."""
     rows: int = 256
     """Sequences evaluated at each size."""
     weight_decay: float = 0.0
@@ -312,5 +312,5 @@ def _rounded(value: float) -> float:
 
 
 def _single(value: float) -> bool:
-    """Whether float32 keeps a finite number apart from zero and infinity; what is not finite is refused elsewhere."""
+    """Tell whether float32 keeps a finite number apart from zero and infinity; other numbers are refused elsewhere."""
     return not math.isfinite(value) or (math.isfinite(_rounded(value)) and (_rounded(value) != 0) == (value != 0))

@@ -19,7 +19,7 @@ from posenc.language.echo import cut, echoed, offer
 MANY = 100_000
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 DIRECTIONS = ("direction", "directions", "causal", "bidirectional")
-"""What people call in other libraries what a model decides here."""
+"""Names that other libraries have for the direction, which a model decides here."""
 _GOES_ON = re.compile(rf"{THEN.removeprefix(', ')}|{WITH.removeprefix(', ')}|length\s*=")
 """How the text after a comma within `then`, or within the label of a run, begins."""
 
@@ -93,7 +93,7 @@ def joined(values: Iterable[str]) -> list[str]:
 
 
 def is_suite(task: Any) -> bool:
-    """Whether this names a suite in the place of a task."""
+    """Tell whether this names a suite and not a task."""
     return isinstance(task, str) and task.strip().startswith(SUITE)
 
 
@@ -135,7 +135,7 @@ def unknown_setting(whose: str, name: str, names: Iterable[str], write: str = "m
 
 
 def owner(name: str) -> type[Run] | type[Plan]:
-    """Whether a setting belongs to `Run` or to `Plan`; an unknown one is refused."""
+    """Return `Run` or `Plan`, the owner of a setting; an unknown one is refused."""
     for cls in (Run, Plan):
         if name in cls.__dataclass_fields__:
             return cls
@@ -198,7 +198,7 @@ def _span(name: str, text: str, kind: type) -> Iterable[Any]:
 
 
 def seeds(text: str, name: str = "seeds") -> tuple[int, ...]:
-    """The seeds that a text asks for: "5" is 0 to 4, "3,5,7" those three, "2:5" is 2, 3, 4.
+    """Return the seeds of a text. "5" is 0 to 4, "3,5,7" are those three, and "2:5" is 2, 3, 4.
 
     >>> seeds("3")
     (0, 1, 2)

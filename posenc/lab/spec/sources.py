@@ -1,8 +1,8 @@
-"""The files of schemes, tasks and other parts that posenc does not ship: their digests are part of a trial's identity.
+"""Files of schemes, tasks and other parts that posenc does not ship: their digests are part of a trial's identity.
 
-`{"sources": {"mine:Mine": SHA-256}}` stands in the run of a plan and a record, so that an edited file makes other
-trials. Reading one imports nothing: whoever goes on with such a run imports the module first. "file my.txt" and "corpus
-pydoc" are texts that a task reads.
+The run of a plan and a record holds `{"sources": {"mine:Mine": SHA-256}}`, so that an edited file makes other trials.
+Reading one imports nothing; to go on with such a run, import the module first. "file my.txt" and "corpus pydoc" are
+texts that a task reads.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def check(run: Mapping[str, Any]) -> None:
 
 
 def unchanged(run: Mapping[str, Any]) -> bool:
-    """Whether `check` accepts a stored run."""
+    """Tell whether `check` accepts a stored run."""
     try:
         check(run)
     except ValueError:

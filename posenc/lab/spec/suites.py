@@ -1,7 +1,7 @@
-"""What a suite says of its runs where nobody else does: the model, and the length at which each task trains.
+"""Defaults of a suite for its runs: the model, and the length at which each task trains.
 
-Which tasks it has, the tasks say themselves (`Task.suites`); the rest is data, in `suites.toml`. A suite that somebody
-else's tasks name needs no entry there, as they know their sizes. Only what looks at tasks needs jax.
+Tasks name their suites (`Task.suites`); the rest is data, in `suites.toml`. A suite of somebody else's tasks needs no
+entry there, as they know their sizes. Only what looks at tasks needs jax.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Suite:
     presets: tuple[str, ...] = ()
     """The published settings that its tasks come from."""
     run: Mapping[str, Any] = field(default_factory=dict)
-    """Of the runs of all its tasks."""
+    """Settings of the runs of all its tasks."""
     plan: Mapping[str, Any] = field(default_factory=dict)
-    """Of the plan."""
+    """Settings of the plan."""
     apart: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Of the runs of single tasks."""
+    """Settings of the runs of single tasks."""
 
     def __post_init__(self):
         object.__setattr__(self, "presets", tuple(self.presets))
@@ -52,11 +52,11 @@ class Suite:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """A run of each of its tasks, where nobody says more."""
+        """Return a run of each of its tasks, by the suite's defaults."""
         return tuple(Run(**{"task": task, **self.of(task)}) for task in self.tasks)
 
     def of(self, task: str) -> dict[str, Any]:
-        """What it says of a run of one of its tasks: the length with which that was published, and its own."""
+        """Return the suite's settings of one of its tasks: its published length, and the settings of its own."""
         from posenc.lab import tasks
 
         parsed = tasks.parse(task)
@@ -69,7 +69,7 @@ def usual_model(task: Task) -> str:
 
 
 def named(values: Iterable[Any]) -> tuple[Suite, ...]:
-    """The suites among what stands in the place of tasks. Refuses those that there are not."""
+    """Return the suites among some names of tasks. Raises `ValueError` for unknown suites."""
     names = dict.fromkeys(v.strip().removeprefix(settings.SUITE).strip() for v in values if settings.is_suite(v))
     suites = tuple(SUITES.get(name, Suite(name)) for name in names)
     for suite in suites:
@@ -79,10 +79,10 @@ def named(values: Iterable[Any]) -> tuple[Suite, ...]:
 
 @dataclass(frozen=True)
 class Usual:
-    """What holds where nothing is said: the usual run and plan or those of a preset, and what suites say of theirs.
+    """Defaults of runs, weakest first: built in, suite, preset.
 
     A preset comes before a suite, as it was asked for by its name. But it is one cell of its paper, with the length and
-    the sizes of one task: any other task of that paper keeps its own, alone as in its suite.
+    the sizes of one task. Any other task of that paper keeps its own, alone as in its suite.
     """
 
     run: Run
@@ -96,7 +96,7 @@ class Usual:
         return {task: suite for suite in reversed(self.suites) for task in suite.tasks}
 
     def of(self, task: str) -> dict[str, Any]:
-        """What the first suite that has this task says of its run; beside a preset, in which sizes it was published."""
+        """Return the settings of a task in the first suite that has it; beside a preset, its published sizes."""
         if self.preset is None:
             return self._has[task].of(task) if task in self._has else {}
         if task == self.run.task:
@@ -106,14 +106,14 @@ class Usual:
         return next(({"length": suite.of(task)["length"], "shortest": None} for suite in papers), {})
 
     def filled(self, fields: Mapping[str, Any]) -> Run:
-        """The run of which this is said."""
+        """Return the run with these fields, the others by default."""
         return dataclasses.replace(self.run, **{**self.of(fields.get("task", self.run.task)), **fields})
 
     def planned(self, fields: Mapping[str, Any], tasks: Iterable[str]) -> Plan:
-        """The plan of which this is said, for runs of these tasks.
+        """Return the plan with these fields, the others by default, for runs of these tasks.
 
-        As there is one plan for all, suites say something of it only where all tasks are theirs and they agree, and the
-        sizes of a preset hold only where none of its paper's tasks was published with another length.
+        There is one plan for all. So suites decide a field only if all tasks are theirs and they agree. The sizes of a
+        preset hold only if no task of its paper was published with another length.
         """
         lent, plans = [self.of(task) for task in tasks], [suite.plan for suite in self.suites]
         if self.preset is not None:

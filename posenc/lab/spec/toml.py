@@ -1,17 +1,17 @@
 """Experiments as TOML, which `--save` writes and `posenc sweep FILE` reads: `[run]` holds for all of its `runs`.
 
-name = "first"
-runs = [
-    {task = "copy", scheme = "rope"},
-    {task = "even_pairs", scheme = "alibi"},
-]
-[plan]
-seeds = 5
-[run]
-width = 64
+    name = "first"
+    runs = [
+        {task = "copy", scheme = "rope"},
+        {task = "even_pairs", scheme = "alibi"},
+    ]
+    [plan]
+    seeds = 5
+    [run]
+    width = 64
 
-A suite stands for its tasks: `task = "suite:probes"`, which train as it says where the file does not. With `preset =
-"ruoss"` at the top, what nothing is said of is as published.
+A suite stands for its tasks: with `task = "suite:probes"` they train by its defaults, unless the file says otherwise.
+With `preset = "ruoss"` at the top, settings that are not given are as published.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from posenc.lab.spec.suites import Usual, named
 from posenc.language.echo import echoed
 
 DOTS = 256
-"""Of one line: a name of thousands of parts takes minutes to read."""
+"""Limit of dots in one line: a name of thousands of parts takes minutes to read."""
 _TEXTS = ("name", "source", "preset")
 _TABLES = (*_TEXTS, "header", "plan", "run", "runs")
 
 
 def to_toml(experiment: Experiment) -> str:
-    """The text of an experiment; `from_toml(to_toml(e))` equals it. What it has at its default is left out."""
+    """Return the text of an experiment; `from_toml(to_toml(e))` equals it. Defaults are left out."""
     runs = experiment.runs
     varied = [n for n in settings.fields(Run) if any(getattr(run, n) != getattr(runs[0], n) for run in runs)]
     lines = [f"name = {_text(experiment.name)}", f"source = {_text(experiment.source)}"]
@@ -75,7 +75,7 @@ def read(path: Path, yes: bool = False) -> Experiment:
 
 
 def _parsed(text: str, name: str) -> dict[str, Any]:
-    """What the text holds, each part of the kind that it has in an experiment file."""
+    """Return the content of a text, each part of the kind that it has in an experiment file."""
     crowded = next((n for n, line in enumerate(text.splitlines(), 1) if line.count(".") > DOTS), None)
     if crowded is not None:
         raise ValueError(f"Line {crowded} of the file {name!r} has more than {DOTS} dots; names have a few at most.")
@@ -93,7 +93,7 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
 
 
 def _fields_of_runs(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The settings that the file gives each run, a suite in the place of its tasks."""
+    """Return the settings that the file gives each run, with a suite for its tasks."""
     shared = _values(document.get("run", {}), Run)
     rows = [_values(row, Run) for row in document.get("runs", [{}])]
     if not rows:

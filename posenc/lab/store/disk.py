@@ -33,7 +33,8 @@ _REASONS = {
 
 
 class DiskError(OSError):
-    """Refusal of the disk: full, read-only or forbidden. What was stored before is whole; the command line exits 74."""
+    """Refusal of the disk: full, read-only or forbidden. Everything stored before is whole; the command line exits
+    74."""
 
 
 def check_name(name: str) -> str:

@@ -209,7 +209,7 @@ class Leftover(NamedTuple):
 
 
 def leftovers(folder: Path) -> list[Leftover]:
-    """Return what no longer serves, in the order of paths. What a living worker may need is not in it."""
+    """Return what no longer serves, in the order of paths. It contains nothing that a living worker may need."""
     from posenc.lab.store import checkpoints  # and NumPy, which a status does not need
 
     claims = held(folder)

@@ -1,9 +1,9 @@
 """Stores of checkpoints that outlive a machine: a folder that several machines see, or a URL of an object store
 (`epath`).
 
-A place is a text: an absolute folder, or a URL such as gs://bucket/runs/mine. Below it is `ckpt/`, as in a run folder.
-An object store cannot rename, so that a checkpoint there is whole once its manifest is, which is written last. Training
-works on a copy of the group's checkpoints in a folder of its own.
+A store is named by a text, an absolute folder or a URL such as gs://bucket/runs/mine. Below it is `ckpt/`, as in a run
+folder. An object store cannot rename, so that a checkpoint there is whole once its manifest is, which is written last.
+Training works on a copy of the group's checkpoints in a folder of its own.
 """
 
 from __future__ import annotations

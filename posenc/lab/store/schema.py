@@ -41,7 +41,7 @@ Floors = Mapping[Size, Mapping[str, Share | None]]
 Bins = Mapping[Size, Mapping[str, Count | list[Count]]]
 TaskBins = Mapping[Size, Mapping[str, Count | list[Count] | Mapping[str, list[Count]]]]
 METRICS = ("token", "accuracy", "error", "exact", "last", "beyond", "gain")
-"""The same names as in `posenc.lab.tasks.measure`, which needs jax."""
+"""Metrics by the names in `posenc.lab.tasks.measure`, which needs jax."""
 READ_BY = (*METRICS, "nats", "bits")
 WHOLE_OF = {"correct": "scored", "exact": "rows", "last": "rows", "beyond": "beyond_scored", "gained": "gainable"}
 """Each count and the count that it is a part of."""

@@ -29,13 +29,13 @@ class Ahead(NamedTuple):
     rows: int
     arrangement: Arrangement
     knobs: Knobs
-    """Of all lanes."""
+    """The knobs of all lanes."""
     sizes: Sequence[int]
     """At which it is evaluated."""
 
     @property
     def parts(self) -> dict[str, Callable[[], None]]:
-        """What is compiled before training, and before the evaluation."""
+        """Return the functions that compile before training, and before the evaluation."""
         return {"train": self.train, "evaluate": self.evaluate}
 
     def train(self) -> None:

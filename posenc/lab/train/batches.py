@@ -1,8 +1,8 @@
 """The batches of a segment, made by a small program of the task alone: every scheme that trains on it shares them.
 
 Sizes and keys are drawn first, by a program that tasks share. All batches are padded to the largest size, so that those
-of a segment are one array, `[steps, batch, tokens]`; examples do not depend on their padding, and the step cuts each
-batch to what its size needs.
+of a segment are one array, `[steps, batch, tokens]`. Examples do not depend on their padding. The step cuts each batch
+to what its size needs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from posenc.lab.train.sizes import StepSizes
 
 
 class Examples(NamedTuple):
-    """What a step reads of a task's batch."""
+    """The part of a task's batch that a step reads."""
 
     inputs: Inputs
     targets: Int[Array, "B T"]
@@ -36,12 +36,12 @@ class Examples(NamedTuple):
         return cls(inputs(batch), batch.targets, batch.weight)
 
     def reading(self, names: tuple[str, ...]) -> Examples:
-        """The same, of the task's coordinates only these."""
+        """Return the examples with only these coordinates of the task."""
         return self._replace(inputs=self.inputs.reading(names))
 
 
 class Batching(NamedTuple):
-    """What decides the batches of a run, apart from the seed."""
+    """Settings that decide the batches of a run, apart from the seed."""
 
     task: Task
     sizes: StepSizes
@@ -76,7 +76,7 @@ class Batching(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """What is drawn for the batches of a segment before their task has a say."""
+    """Draws for the batches of a segment that do not depend on their task."""
 
     keys: UInt32[Array, "lanes stride 2"]
     """The data of a key for each step."""

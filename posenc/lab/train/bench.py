@@ -1,7 +1,7 @@
-"""How fast this machine runs a scheme: every kernel that serves it, timed in turn in one process.
+"""Speed of a scheme on this machine: every kernel that serves it, timed in turn in one process.
 
 Programs are compiled first and run once uncounted; the clock stops when every output is there. Candidates are timed in
-turn: a, b, c, a, b, c. Only ratios of medians of one such run are worth comparing: a shared machine varies by a third
+turn: a, b, c, a, b, c. Only ratios of medians of one such run can be compared. A shared machine varies by a third
 within a minute, and all candidates meet the same minute.
 """
 
@@ -25,7 +25,7 @@ SIDE = 2048
 """Rows of the square matrices whose product says how fast the device could be."""
 PASSES = ("forward", "both")
 WIDE = 1.5
-"""Rounds of which the slowest took this many times the fastest differ too much to be quoted."""
+"""Ratio of the slowest round to the fastest from which they differ too much to be quoted."""
 
 
 class Measured(NamedTuple):
@@ -37,7 +37,7 @@ class Measured(NamedTuple):
     passes: str
     """`forward`, or `both`: with the gradients of q, k, v and of every parameter."""
     auto: bool
-    """Whether `kernel="auto"` would take it."""
+    """True if `kernel="auto"` would take it."""
     seconds: tuple[float, ...]
     scratch: int
     """Bytes beside what goes in and out."""
@@ -110,7 +110,7 @@ def alternated(goes: Sequence[Callable[[], float]], rounds: int) -> list[list[fl
 
 
 def noisy(seconds: Sequence[float]) -> bool:
-    """Whether rounds differ too much to be quoted."""
+    """Tell whether rounds differ too much to be quoted."""
     return bool(seconds) and max(seconds) > WIDE * min(seconds)
 
 

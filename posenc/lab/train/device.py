@@ -17,11 +17,11 @@ LIBRARIES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 
 
 def prepare(devices: int | None = None) -> str:
-    """For the command line, before anything touches a device: so many host devices, by default one for each core, and
-    compilations kept.
+    """Set up the command line, before anything touches a device: `devices` host devices, by default one for each core,
+    and kept compilations.
 
-    The cache is private to its user, since a shared one is trusted code. A library import never calls this. Returns
-    why compilations are not kept, or nothing.
+    The cache is private to its user, since a shared one is trusted code. A library import never calls this. Returns why
+    compilations are not kept, or nothing.
     """
     import jax
 
@@ -38,8 +38,8 @@ def prepare(devices: int | None = None) -> str:
 
 
 def confine(devices: int, gpu: bool, memory: float | None) -> str:
-    """`prepare` for one of several processes on a machine, which has so many cores as threads and host devices: with
-    the GPUs that the system gave it or with none, of which it takes so much `memory`, a share."""
+    """Set up one of several processes on a machine. It has one thread and host device for each of its cores. It takes
+    the GPUs that the system gave it, or none, and of each the share `memory`."""
     os.environ["NPROC"] = str(devices)  # the threads of XLA, which takes all cores else
     if not gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -54,7 +54,8 @@ def cores() -> int:
 
 
 def memory() -> int:
-    """The bytes that one device can hold: its own where it has some, else the machine's; 0 where neither says."""
+    """Return the bytes that one device can hold: its own if it has some, else the machine's. It is 0 if both are
+    unknown."""
     import jax
 
     own = jax.local_devices()[0].memory_stats() or {}
@@ -67,7 +68,7 @@ def memory() -> int:
 
 
 def cache() -> Path:
-    """Where compiled programs are kept."""
+    """Return the folder of compiled programs."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "posenc" / "xla"
 
 
@@ -102,7 +103,8 @@ def describe() -> dict[str, Any]:
 
 
 def software(home: Path = Path(posenc.__file__).parent) -> dict[str, str]:
-    """What machines that train one sweep have in common: versions of posenc and its libraries, the digest of its files.
+    """Return what machines that train one sweep must share: versions of posenc and its libraries, the digest of its
+    files.
 
     The experiments do not count, which a wheel holds with the package and a checkout beside it.
     """

@@ -1,7 +1,7 @@
 """Evaluation: a program of the task makes the examples of a size, and one of scheme, model and shape counts on them.
 
-Each is compiled once in a process, whoever needs it: examples are the same for every scheme, and what counts depends on
-the task by the shape of its examples alone.
+Each is compiled once in a process. Examples are the same for every scheme, and counts depend on the task by the shape
+of its examples alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from posenc.lab.train.shapes import endless, known_classes, places
 SCORES = 2**22
 """Scores of one layer, or logits, evaluated at once: more would be no faster, and take most of a sweep's memory."""
 DRAWN = 2**24
-"""The same where positions or dropout are drawn for each part of the examples: it decides the parts, and so results."""
+"""The limit if positions or dropout are drawn for each part of the examples: it decides the parts, and so results."""
 DRAWS = 16
 """Draws of random positions over which the sequences of one size are evaluated."""
 HALF = 2**12
@@ -49,7 +49,7 @@ SHORT = 128
 
 
 class ScoredExamples(NamedTuple):
-    """What is read of examples: by the model, and to count what it gets right."""
+    """The part of examples that is read: by the model, and to count what it gets right."""
 
     inputs: Inputs
     targets: Int[Array, "rows T"]
@@ -57,12 +57,12 @@ class ScoredExamples(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """What decides how a model is evaluated, beside the model and the examples."""
+    """Settings that decide how a model is evaluated, beside the model and the examples."""
 
     each: int
     """How many examples at once."""
     as_trained: bool
-    """Whether dropout and shifts act as in training."""
+    """True if dropout and shifts act as in training."""
 
 
 def rounds(task: Task, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -79,8 +79,8 @@ def rounds(task: Task, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def counting(resolved: Any, rows: int, length: int) -> Counting:
-    """How the models of a resolved run are evaluated on so many examples of so many tokens, which are padded unless
-    something is drawn."""
+    """Return how the models of a resolved run are evaluated on `rows` examples of `length` tokens, which are padded
+    unless something is drawn."""
     positions = places(resolved.scheme)
     as_trained = resolved.run.evaluation == "as_trained"
     if not draws(resolved):
@@ -93,13 +93,13 @@ def counting(resolved: Any, rows: int, length: int) -> Counting:
 
 
 OF_ROWS = ("beyond", "beyond_nats", "beyond_scored", "correct", "exact", "last", "nats", "rows", "scored")
-"""What is counted in each example, in the order of the columns."""
+"""Counts in each example, in the order of the columns."""
 OF_PLACES = ("nats", "right", "scored")
-"""What is counted in each bin of places."""
+"""Counts in each bin of positions."""
 
 
 class Counts(NamedTuple):
-    """What `posenc.lab.tasks.measure` counts: arrays of a column for each count, or these by name."""
+    """Counts of `posenc.lab.tasks.measure`: arrays of a column for each count, or these by name."""
 
     rows: Any
     """In each example, or over all."""
@@ -119,12 +119,12 @@ class Counts(NamedTuple):
 
 
 class SizeQuestion(NamedTuple):
-    """What is evaluated: numbers, so that tasks and sizes share a program."""
+    """Question of an evaluation: numbers, so that tasks and sizes share a program."""
 
     n: Any
     """The size."""
     choosing: Any
-    """Whether it is to choose a learning rate."""
+    """True if it is to choose a learning rate."""
     classes: Any
     """The classes of the task: the first ones of the model."""
     beyond: Any
@@ -134,7 +134,7 @@ class SizeQuestion(NamedTuple):
 
     @classmethod
     def of(cls, resolved: Any, n: int, choosing: bool) -> SizeQuestion:
-        """What is asked of the models of a run at size n."""
+        """Return the question to the models of a run at size n."""
         task = resolved.task
         places = first_beyond(task, n, resolved.run.length), width(task.tokens(n))
         return cls(np.int32(n), np.bool_(choosing), np.int32(task.classes), *map(np.int32, places))
@@ -143,9 +143,9 @@ class SizeQuestion(NamedTuple):
 def counts(
     settings: Counting, model: PyTree, seed: UInt32[Array, ""], question: SizeQuestion, examples: ScoredExamples
 ) -> Counts:
-    """What is counted in each example, and by place in each part of them.
+    """Count in each example, and by position in each part of them.
 
-    Random positions are drawn anew for each trial, size and part of the examples.
+    Random positions are drawn for each trial, size and part of the examples.
     """
 
     def count_part(part: tuple) -> Counts:
@@ -192,7 +192,7 @@ def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: b
 
 
 def draws(resolved: Any) -> bool:
-    """Whether evaluation draws positions, dropout or shifts, by the shape of the examples."""
+    """Tell whether evaluation draws positions, dropout or shifts, by the shape of the examples."""
     return resolved.run.evaluation == "as_trained" or places(resolved.scheme)
 
 
@@ -207,7 +207,7 @@ def own_tokens(resolved: Any, n: int, batch: Batch) -> Batch:
 
 
 def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
-    """What decides each program that an evaluation compiles."""
+    """Return the keys of all programs that an evaluation compiles."""
     task, step = resolved.task, resolved.step
     keys: set[tuple[Any, ...]] = {("examples", task, rows, max(sizes))}
     rooms = rounds(task, sizes)
@@ -219,7 +219,7 @@ def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, .
 
 
 def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
-    """What is counted in each of these examples of size n, which are not those that choose a learning rate."""
+    """Return the counts in each of these examples of size n, which do not choose a learning rate."""
     batch = own_tokens(resolved, n, batch)
     settings, question = counting(resolved, *batch.tokens.shape), SizeQuestion.of(resolved, n, False)
     scored = scored_examples(resolved, resolved.step.coordinates, batch)
@@ -252,8 +252,8 @@ def scored_examples(resolved: Any, names: tuple[str, ...], batch: Batch) -> Scor
 
 
 class UpTo(NamedTuple):
-    """The length that examples of so many tokens are padded to, at most that of a table of positions, unless the
-    examples themselves are longer."""
+    """The length that examples of this many tokens are padded to. It is at most that of a table of positions, unless
+    the examples themselves are longer."""
 
     table: int
 

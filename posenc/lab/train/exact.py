@@ -1,7 +1,7 @@
-"""The exact losses of the examples that are evaluated, where a task knows them: what a gain is counted from.
+"""Exact losses of the evaluated examples, for tasks that know them; a gain is counted from them.
 
-Of each size the law of one token loses `unigram`, the best reader `bayes`, and readers of a few tokens what stands in
-`windows`, by the same bins of places as the losses of models.
+Each size has the loss of the unigram model (`unigram`) and of the optimal predictor (`bayes`). `windows` has predictors
+of a few tokens. All are by the bins of positions that losses of models have.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from posenc.lab.tasks.measure import first_beyond, width
 from posenc.lab.train.evaluation import examples_at
 
 WINDOWS = (1, *(n * 2**k for k in range(9) for n in (2, 3)))[:-1]
-"""The windows of which a record holds the losses, where they are shorter than the texts: 1, 2, 3, 4, 6, 8 to 512."""
+"""The windows whose losses a record holds, if they are shorter than the texts: 1, 2, 3, 4, 6, 8 to 512."""
 ROWS, PLACES = 32, 128
-"""Examples, and about how many places of each, at which the losses of windows are computed: a window costs the square
-of its length at each, and what it loses, as a share of what there is to gain, hardly differs from text to text."""
+"""The number of examples, and about that of positions in each, at which the losses of windows are computed. A window
+costs the square of its length at each. Its loss, as a share of the possible gain, hardly differs from text to text."""
 FAR = "beyond_nats"
 """The count of a model's loss at places beyond training, in parts of a nat."""
 
@@ -39,7 +39,7 @@ class SizeLosses(NamedTuple):
 
     @property
     def gainable(self) -> int:
-        """What there is to gain: at least one part, should the best reader be unlucky on a few examples."""
+        """The possible gain: at least one part, should the optimal predictor be unlucky on a few examples."""
         return max(self.unigram - self.bayes, 1)
 
     def gained(self, counts: Mapping[str, int]) -> dict[str, int]:
@@ -53,8 +53,8 @@ class SizeLosses(NamedTuple):
 def size_losses(
     task: Task, rows: int, sizes: tuple[int, ...], n: int, length: int, choosing: bool
 ) -> SizeLosses | None:
-    """Those of the examples on which models of a task trained up to `length` are evaluated at one of these sizes; None
-    of a task that does not know them."""
+    """Return the exact losses of the examples on which models of a task trained up to `length` are evaluated at one of
+    these sizes. A task that does not know them has None."""
     if task.metric != GAIN:
         return None
     texts, losses = _losses(task, examples_at(task, rows, sizes, n, choosing), n)
@@ -78,8 +78,8 @@ def with_gain(counts: Mapping[str, int], losses: SizeLosses | None) -> dict[str,
 def row_gains(
     task: Task, batch: Batch, n: int, length: int, counts: Mapping[str, Int[np.ndarray, " rows"]]
 ) -> dict[str, Int[np.ndarray, " rows"]]:
-    """The counts of a model in each example, with what was gained there: less than nothing where that is so, since
-    `clip_gain` cuts sums and not examples."""
+    """Return the counts of a model in each example, with its gain there. A gain may be below zero, since `clip_gain`
+    cuts sums and not examples."""
     kept = {name: count for name, count in counts.items() if name != FAR}
     if task.metric != GAIN:
         return kept
@@ -104,8 +104,8 @@ def _losses(task: Any, batch: Batch, n: int) -> tuple[Int[np.ndarray, "rows n"],
 def _lost(
     task: Any, texts: Int[np.ndarray, "rows n"], best: Float[np.ndarray, "rows places"], window: int
 ) -> Float[np.ndarray, " places"]:
-    """What a reader of a window loses above the best one, a mean over texts; a place that is left out has what the one
-    before it has."""
+    """Return the loss of a window above the optimal predictor, a mean over texts. A position that is left out takes the
+    value of the one before it."""
     places = best.shape[1]
     step = max(1, places // PLACES)
     at = list(range(0, places, step))

@@ -1,11 +1,10 @@
-"""Generation: what a model writes after a prompt, at each place the likeliest token after those that it wrote before,
-or one that is drawn.
+"""Generation: a model's text after a prompt, with the likeliest next token at each position, or a drawn one.
 
-Where the end of an answer is scored, the free-running exact match is that of one pass under the true answer, since the
-first error breaks both: `exact` shows the two beside each other. Token accuracy differs: after an error a model that
-runs free reads its own text. What depends on how long the whole text is told the length of the true one: where random
-positions lie, for one. Schemes that tell a token anew whenever the text has grown (the limit "reencoded") are another
-function of a text that is still being written, so there even the exact matches may differ.
+If the end of an answer is scored, the free-running exact match equals that of one pass under the true answer, since the
+first error breaks both. `exact` shows the two side by side. Token accuracy differs: after an error a model that runs
+free reads its own text. Positions that depend on the length of the whole text, such as random ones, use that of the
+true answer. Schemes with the limit "reencoded" change earlier tokens as the text grows. There even the exact matches
+may differ.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Dice(NamedTuple):
     key: PRNGKeyArray
     """That of the first place; each further one has its own."""
     temperature: Float[Array, ""]
-    """What logits are divided by: below 1 likely tokens become likelier."""
+    """Divisor of logits: below 1 likely tokens become likelier."""
 
 
 def greedy(
@@ -54,7 +53,8 @@ def greedy(
 def sample_text(
     model: Any, inputs: Inputs, prompt: Bool[Array, "B T"], key: PRNGKeyArray, dice: Dice, *, end: int | None = None
 ) -> Int[Array, "B T"]:
-    """The same as `greedy` with a next token that is drawn at every place; one program for all temperatures."""
+    """Generate as `greedy` does, with a next token that is drawn at every position; one program for all
+    temperatures."""
     _check(model, prompt, 1)
     return _greedy(model, inputs, prompt, key, dice, end=end, first=1)
 

@@ -14,7 +14,7 @@ from posenc.lab.store import checkpoints
 from posenc.lab.train.training import ResolvedRun
 
 VALUE = jax.tree_util.GetAttrKey("value")
-"""What a path has for a parameter of Flax and the kept dicts have not."""
+"""The last part of a parameter's path in Flax, which the kept dicts do not have."""
 
 
 def abstract(resolved: ResolvedRun) -> Any:
@@ -38,6 +38,6 @@ def restored(resolved: ResolvedRun, folder: Path, trial: str) -> Any:
 
 
 def restored_under(trained: ResolvedRun, other: ResolvedRun, folder: Path, trial: str) -> Any:
-    """The same model under the scheme of another run, which has the same parameters."""
+    """Return the model under the scheme of another run, which has the same parameters."""
     model = restored(trained, folder, trial)
     return model if trained.scheme == other.scheme else moved(model, abstract(other))

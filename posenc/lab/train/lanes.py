@@ -1,9 +1,9 @@
-"""Where trials go: the one place that decides how the lanes of a program run.
+"""Arrangement of trials: the one module that decides how the lanes of a program run.
 
-On a CPU each of several host devices runs its lanes one after another (`lax.map`): `vmap` is slower there, takes 20
-times the memory, and is not bitwise the trial alone. On a GPU or TPU launches are the cost, so lanes are vmapped. Which
-one is provenance, not identity. On a CPU neither the neighbours of a trial nor their number change a bit of it; the
-number of host devices may, since it decides how a product is cut among threads.
+On a CPU each of several host devices runs its lanes one after another (`lax.map`). There `vmap` is slower, takes 20
+times the memory, and is not bitwise the trial alone. On a GPU or TPU launches are the cost, so lanes are vmapped. The
+arrangement is provenance, not identity. On a CPU neither the neighbours of a trial nor their number change a bit of it.
+The number of host devices may, since it decides how a product is cut among threads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AXIS = "lanes"
 
 @dataclasses.dataclass(frozen=True)
 class Arrangement:
-    """An arrangement of lanes: "map" or "vmap" inside each of so many devices."""
+    """Arrangement of lanes: "map" or "vmap" inside each device."""
 
     inside: str
     devices: int
@@ -33,13 +33,15 @@ class Arrangement:
         return f"{self.inside} on {self.devices} device{'s' if self.devices > 1 else ''}"
 
     def padded(self, trials: int) -> int:
-        """How many lanes so many trials take: a multiple of the devices, and under vmap never a lone one in each."""
+        """Return how many lanes `trials` trials take: a multiple of the devices, and under vmap never a lone one in
+        each."""
         each = max(-(-trials // self.devices), 2 if self.inside == "vmap" else 1)
         return each * self.devices
 
 
 def arrangement(requested: str | None = None) -> Arrangement:
-    """The fastest arrangement for the devices at hand, or the one asked for: "map", "vmap", "map:1", "vmap:4"."""
+    """Return the fastest arrangement for the devices at hand, or a requested one, such as "map", "vmap", "map:1" or
+    "vmap:4"."""
     available = jax.device_count()
     inside = "map" if jax.default_backend() == "cpu" else "vmap"
     if requested is None:
@@ -83,8 +85,8 @@ def placed(lanes: PyTree, arrangement: Arrangement) -> PyTree:
 
 
 def sharding(arrangement: Arrangement, size: int = 1) -> NamedSharding | None:
-    """Where programs over lanes leave an array of so many numbers: an empty one on all devices; None on a single
-    device."""
+    """Return the sharding of an array of `size` numbers from programs over lanes. An empty one lies on all devices. It
+    is None on a single device."""
     return None if arrangement.devices == 1 else NamedSharding(_mesh(arrangement), P(AXIS) if size else P())
 
 
@@ -93,6 +95,7 @@ def _mesh(arrangement: Arrangement) -> Any:
 
 
 def stack(trials: list[Any], arrangement: Arrangement) -> PyTree:
-    """One array per field over all trials, padded with copies of the first to so many lanes as `arrangement` runs."""
+    """Return one array per field over all trials, padded with copies of the first to the number of lanes of
+    `arrangement`."""
     padded = trials + [trials[0]] * (arrangement.padded(len(trials)) - len(trials))
     return jax.tree.map(lambda *values: np.asarray(values), *padded)

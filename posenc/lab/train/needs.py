@@ -1,6 +1,6 @@
-"""What a run needs, looked at before it trains: shapes that agree, memory, positions in reach, operations.
+"""Checks of a run before it trains: shapes that agree, memory, positions in reach, operations.
 
-Models are traced in the abstract, so that a run that cannot be is refused within a second, and not after an hour.
+Models are traced in the abstract, so that an impossible run is refused within a second, and not after an hour.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def check_memory(resolved: ResolvedRun, longest: int) -> None:
 
 
 def peak(resolved: ResolvedRun, longest: int) -> float:
-    """Estimate the bytes that a group takes at its peak, in training or at the largest size evaluated; right within a
-    factor of two where it was tried."""
+    """Estimate the bytes that a group takes at its peak, in training or at the largest evaluated size. It was right
+    within a factor of two."""
     run, task = resolved.run, resolved.task
     weights = run.depth * run.kind.weights(run) + run.width * (task.vocab + task.classes)
 

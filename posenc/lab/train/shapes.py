@@ -1,8 +1,8 @@
-"""The shape of a program: what a step depends on, so that tasks of one shape are trained by one compiled program.
+"""The shape of a program: the facts that a step depends on, so that tasks of one shape share one compiled program.
 
-Tasks differ in their symbols and classes, so both are padded to a few numbers: further symbols never occur, and further
-classes have no probability and no gradient. Tasks also differ in how many tokens their longest example has, which is
-left out of the shape where the scheme's parameters do not depend on it.
+Tasks differ in their symbols and classes, so both are padded to a few numbers. Further symbols never occur, and further
+classes have no probability and no gradient. Tasks also differ in how many tokens their longest example has. This is
+left out of the shape if the scheme's parameters do not depend on it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NEUTRAL = 128
 
 
 class StepShape(NamedTuple):
-    """What decides the program of a step; equal ones are compiled once."""
+    """Facts that decide the program of a step; equal ones are compiled once."""
 
     scheme: Any
     shape: Shape
@@ -41,7 +41,7 @@ class StepShape(NamedTuple):
 
     @property
     def model(self) -> tuple[Any, Shape]:
-        """What decides the program of the initial values."""
+        """Return the facts that decide the program of the initial values."""
         return self.scheme, self.shape
 
 
@@ -60,19 +60,19 @@ def step_shape(scheme: Any, shape: Shape, schedule: str, batching: Batching) -> 
 
 
 def known_classes(logits: Float[Array, "*rows classes"], classes: Any) -> Bool[Array, "*rows classes"]:
-    """Which classes of a model the task has: the first so many."""
+    """Return a mask of the classes of a model that the task has, which are the first ones."""
     return jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1) < classes
 
 
 def places(scheme: Any) -> bool:
-    """Whether any layer has coordinates, which may draw positions."""
+    """Tell whether any layer has coordinates, which may draw positions."""
     return any(layer.coordinates for layer in layers(scheme))
 
 
 def endless(scheme: Any) -> bool:
-    """Whether a scheme takes sequences of any length, so that they may be padded to more than a run's longest.
+    """Tell whether a scheme takes sequences of any length, so that they may be padded to more than a run's longest.
 
-    Those with a table of positions do not, nor do coordinates that draw from a range.
+    A scheme with a table of positions does not, nor do coordinates that draw from a range.
     """
     return not any(
         coordinates or part.overrides("check_positions")
@@ -91,7 +91,7 @@ def true_model(model: PyTree, scheme: Any, shape: Shape) -> PyTree:
 
 
 def _without_lengths(scheme: Any, dims: Dims) -> Dims:
-    """The sizes with neutral lengths, where the scheme is bound and drawn alike under these."""
+    """Return the sizes with neutral lengths, if the scheme is bound and drawn equally under these."""
     neutral = dataclasses.replace(dims, trained=NEUTRAL, longest=NEUTRAL)
     if bind(scheme, dims) != bind(scheme, neutral):
         return dims
@@ -108,7 +108,7 @@ def _initialisation(scheme: Any, dims: Dims) -> tuple[str, list[Any]]:
 
 
 class _Heard(Mapping):
-    """What is given to coordinates; it keeps which names they ask for."""
+    """Mapping given to coordinates; it keeps the names that they ask for."""
 
     def __init__(self, coordinates: Mapping[str, Any]):
         self._coordinates, self.names = coordinates, set[str]()
@@ -125,7 +125,7 @@ class _Heard(Mapping):
 
 
 def _read(scheme: Any, inputs: Inputs) -> tuple[str, ...]:
-    """Which coordinates of the task the scheme reads."""
+    """Return the coordinates of the task that the scheme reads."""
     all_coordinates = [
         coordinates for layer in layers(scheme) for coordinates, _ in layer.draws if coordinates is not None
     ]

@@ -14,7 +14,7 @@ from posenc.lab.tasks import Task
 
 
 class StepSizes(NamedTuple):
-    """What decides the sizes of a run; runs for which it is equal meet the same ones, whatever their task."""
+    """Facts that decide the sizes of a run; runs for which they are equal meet the same ones, whatever their task."""
 
     shortest: int
     length: int
@@ -29,7 +29,7 @@ class StepSizes(NamedTuple):
 
     @classmethod
     def of(cls, run: Run, task: Task) -> StepSizes:
-        """Those of a run with nothing left open."""
+        """Return the facts of a run with nothing left open."""
         legal = tuple(task.sizes.below(n) for n in range(run.shortest, run.length + 1))
         ways = None if run.uniform == "sizes" else tuple(task.ways(n) for n in dict.fromkeys(legal))
         return cls(run.shortest, run.length, legal, ways, run.batch, run.buckets, run.lengths, run.dataset)
@@ -67,7 +67,7 @@ class StepSizes(NamedTuple):
         return self.sample(key, ())
 
     def bucket(self, n: Int[Array, ""]) -> Int[Array, ""]:
-        """Which of `edges` the batch of a step is cut to, whatever the seed."""
+        """Return the index in `edges` of the size that the batch of a step is cut to, whatever the seed."""
         if self.lengths == "example":
             return jnp.int32(len(self.edges) - 1)
         return jnp.searchsorted(jnp.asarray(self.edges), self.size(jnp.uint32(0), n)).astype(jnp.int32)

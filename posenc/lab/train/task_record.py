@@ -26,9 +26,9 @@ def task_record(
     scored: Int[np.ndarray, "sizes 32"] | None,
     exact: Sequence[SizeLosses | None] = (),
 ) -> TaskRecord:
-    """The task of a run with its floors by metric, evaluated on so many rows, where so many tokens are scored in each
-    bin of places; None where no model was evaluated. `exact` are the losses of each size, where the task knows them.
-    """
+    """Return the task of a run with its floors by metric, evaluated on `rows` rows. Bins of positions have the number
+    of scored tokens. It is None if no model was evaluated. `exact` are the losses of each size, if the task knows
+    them."""
     task, run = resolved.task, resolved.run
     ordered = {metric: {n: table[n] for n in sizes if n in table} for metric, table in floors.items()}
     each = {} if scored is None else bin_counts(resolved, sizes, scored)
@@ -78,8 +78,8 @@ def _mean(losses: Float[np.ndarray, " places"]) -> float:
 
 
 def read_by(task: Task, everywhere: bool) -> str | None:
-    """The metric that results are read by unless another is requested, where it is not that of the task: of per-token
-    answers the places beyond training, if some are scored `everywhere`."""
+    """Return the metric that results are read by, if it is not that of the task. For answers at every token it is
+    `beyond`, if some positions beyond training are scored `everywhere`."""
     if task.read_by:
         return task.read_by
     return "beyond" if task.layout is Layout.TOKENS and task.metric == "token" and everywhere else None

@@ -1,10 +1,10 @@
 """Training as three pure functions of one trial: `init`, `segment`, `evaluate`.
 
-A segment is two programs: one of the task makes its batches (`lab.train.batches`), one of scheme, model and shape
-trains on them (`lab.train.shapes`), and each is compiled once in a process, whoever needs it.
+A segment is two programs. One of the task makes its batches (`lab.train.batches`), and one of scheme, model and shape
+trains on them (`lab.train.shapes`). Each is compiled once in a process.
 
 Trials are lanes of one program (`lab.train.lanes`). The step, the total of steps and the sizes are arguments that all
-lanes share; data are made on the device, keys are folded from seed and step, nothing crosses to the host but sums.
+lanes share. Data are made on the device, keys are folded from seed and step, and only sums cross to the host.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ from posenc.naming import bind, parse
 REVISION = 1
 """Raised when training or evaluation computes something else: part of every trial's identity."""
 ROUNDING = 2
-"""Raised when it computes the same in another order, so that last digits differ: provenance, as the version of jax is.
-2: two vectors hold all parameters, gradients of norm and loss are written out, and batches have more padding."""
+"""Number that rises when training computes the same in another order, so that last digits differ. It is provenance, as
+the version of jax is. 2: two vectors hold all parameters, gradients of norm and loss are written out, and batches have
+more padding."""
 BATCHES = 2**26
 """Bytes of the batches that are made at once."""
 NEVER = -1e30
@@ -74,12 +75,12 @@ class ResolvedRun(NamedTuple):
 
     @property
     def batching(self) -> Batching:
-        """What decides its batches."""
+        """Return the settings that decide its batches."""
         return Batching.of(self.run, self.task)
 
     @property
     def step(self) -> StepShape:
-        """What decides the program of its steps."""
+        """Return the facts that decide the program of its steps."""
         return step_shape(self.scheme, self.shape, self.run.schedule, self.batching)
 
 
@@ -113,7 +114,7 @@ def resolve(run: Run, origin: int | None = None) -> ResolvedRun:
 
 
 def check_model(run: Run, task: Task) -> bool:
-    """Whether a token sees only what stands before it and itself. Refuses a model that cannot do the task."""
+    """Tell whether a token sees only the tokens up to itself. Refuses a model that cannot do the task."""
     kind, source = run.kind, task.layout is Layout.SEQ2SEQ
     if bool(kind.source) < source or (kind.source == "always") > source:
         fit = (name for name in kinds.MODELS.names() if bool(kinds.MODELS.find(name).source) == source)
@@ -146,7 +147,7 @@ def _check_direction(scheme: Any, run: Run) -> None:
 
 
 def _check_behind(scheme: Any, run: Run) -> None:
-    """Refuse parameters for keys that a model never shows: nobody would train them."""
+    """Refuse parameters for keys that a model never shows: they would not be trained."""
     for part in (plain for layer in layers(scheme) for plain in parts(layer)):
         if getattr(part, "bidirectional", None):
             raise ValueError(
@@ -163,7 +164,8 @@ def _models(causal: bool) -> str:
 
 
 def stages(resolved: ResolvedRun, steps: int) -> list[tuple[ResolvedRun, int]]:
-    """What is trained in turn with the same parameters, and where each ends (DroPE without the rest; Gelberg, 2025)."""
+    """Return the runs that train in turn with the same parameters, and the step at which each ends (DroPE without the
+    rest; Gelberg, 2025)."""
     share, scheme, length = resolved.run.goes_on
     if not scheme:
         return [(resolved, steps)]
@@ -174,9 +176,9 @@ def stages(resolved: ResolvedRun, steps: int) -> list[tuple[ResolvedRun, int]]:
 
 
 def under(resolved: ResolvedRun, scheme: str, length: int | None = None) -> ResolvedRun:
-    """The same run under another scheme, trained on sizes up to `length`, or to its own.
+    """Return the run under another scheme, trained on sizes up to `length`, or to its own.
 
-    The scheme is bound to the length that the run was first trained on, from which a factor counts: with `original`
+    The scheme is bound to the length that the run was first trained on, from which a factor counts. With `original`
     left open, `yarn(factor=4.0)` stretches that length, and not the one that it is trained further or evaluated on.
     """
     run = resolved.run
@@ -195,7 +197,7 @@ def init(resolved: ResolvedRun, knobs: Knobs, before: State | None = None) -> St
 
 
 def begin(scheme: Any, shape: Shape, knobs: Knobs, before: State | None, symbols: Any, classes: Any) -> State:
-    """The initial state of a model of this shape, for a task of so many symbols and classes."""
+    """Return the initial state of a model of this shape, for a task with these numbers of symbols and classes."""
     draw = WeightDraw(jax.random.fold_in(jax.random.key(knobs.seed), 0), symbols, classes)
     model = build(scheme, shape, draw)
     fresh = State(model, adamw(knobs, 0.0).init(Packing.of(model).pack(model)), jnp.int32(-1))
@@ -228,7 +230,7 @@ def steps_on(
     total: Array,
     classes: Array,
 ) -> tuple[State, Array]:
-    """A step on each of these batches, the first of which is that of step `first`, and the loss of each."""
+    """Take a step on each of these batches, the first of which is that of step `first`, and return the loss of each."""
 
     packing = Packing.of(state.model)
 
@@ -300,7 +302,7 @@ def forget_programs(before: set[StepShape], now: set[StepShape]) -> None:
 
 
 def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
-    """What decides each program that a run compiles: runs share those for which it is equal."""
+    """Return the keys of all programs that a run compiles: runs share those for which they are equal."""
     batching, all_stages = resolved.batching, stages(resolved, steps)
     keys = {("batches", batching), ("sizes", batching.sizes)}
     for step in (stage.step for stage, _ in all_stages):

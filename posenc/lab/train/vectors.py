@@ -22,7 +22,7 @@ class Vectors(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """Where the arrays of a model lie in its vectors."""
+    """Location of a model's arrays in its vectors."""
 
     tree: Any
     shapes: tuple[jax.ShapeDtypeStruct, ...]
