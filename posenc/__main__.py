@@ -11,7 +11,7 @@ import threading
 from posenc.lab.run.signals import COMPILES, INTERRUPTED
 
 NEEDED = ("tyro", "rich", "scipy", "flax", "optax", "orbax")
-"""What the extra `lab` installs."""
+"""Packages that the extra `lab` installs."""
 
 
 def main() -> int:

@@ -42,8 +42,8 @@ def spec(scheme: Any) -> str:
 
 
 def full(scheme: Any) -> str:
-    """The text of a scheme with every setting written out, so that a new default is a new text; a setting that came
-    later is left out where it changes nothing (`posenc.language.registry.later`)."""
+    """Return the text of a scheme with every setting written out, so that a new default is a new text. A setting that
+    came later is left out if it changes nothing (`posenc.language.registry.later`)."""
     return grammar.write(_tree(scheme, _full_call))
 
 

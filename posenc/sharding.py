@@ -1,16 +1,16 @@
 """One attention over several devices, where the compiler alone would not spread the work.
 
 Under `jax.jit`, `posenc.attend` takes arrays that a `jax.sharding.NamedSharding` cuts over batch or heads, with
-`params["heads"]` cut over its first axis, and needs nothing of this file: each device does its share, and heads keep
-their numbers. Cut along the length, whole squares of scores (`kernel="dense"`) are spread alike, but tiles are not: the
+`params["heads"]` cut over its first axis. It needs nothing of this file: each device does its share, and heads keep
+their numbers. Along the length, whole squares of scores (`kernel="dense"`) are spread too, but tiles are not. The
 compiler would gather all tokens on every device. Along one axis of the mesh, `queries` keeps whole keys on every
 device, and `ring` keeps only a part of them. Other axes of the mesh, of batch or heads, stay the compiler's.
 
 `posenc.attend` and `posenc.embed` take axes of either type, explicit as `jax.make_mesh` makes them or automatic as
-those of `jax.sharding.Mesh`: within, the work is the compiler's to spread, and what they return lies as the queries do,
-the cache as it was given. The mesh of `queries` and `ring` has `jax.sharding.AxisType.Auto`.
+those of `jax.sharding.Mesh`. Within, the compiler spreads the work. The results lie as the queries do, and the cache as
+it was given. The mesh of `queries` and `ring` has `jax.sharding.AxisType.Auto`.
 
-Inside a `jax.shard_map` of your own, leave heads to the compiler too (`axis_names` without their axis): a device that
+Inside a `jax.shard_map` of your own, leave heads to the compiler too (`axis_names` without their axis). A device that
 holds some heads cannot know which they are.
 """
 
@@ -195,7 +195,8 @@ def _implied_positions(scheme: Any, segments: Array) -> Any:
 
 
 def _along(positions: Any, deep: Any, axis: str) -> Any:
-    """Where the tokens of positions lie, for each part of a sum; `deep` is how many axes one sequence's have."""
+    """Return the layout of the tokens of positions, for each part of a sum; `deep` is how many axes one sequence's
+    have."""
     if positions is None:
         return None
     if isinstance(positions, tuple):
@@ -204,7 +205,8 @@ def _along(positions: Any, deep: Any, axis: str) -> Any:
 
 
 def _located(form: Form, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
-    """One whole sequence: its tokens without padding, their positions and their info; no product of them."""
+    """Return one whole sequence: its tokens without padding, with their positions and their info, but no product of
+    them."""
     t = zero_padding(t._replace(key_segments=t.segments))
     index = jnp.arange(t.q.shape[0], dtype=jnp.int32)
     side = Side(None, index, t.segments)

@@ -1,4 +1,4 @@
-"""What the author of a task needs, in one place: the base class, what draws and lays out examples, and the check.
+"""Tools for the author of a task: the base class, what draws and lays out examples, and the check.
 
     from posenc.tasks import Layout, Sizes, Task, gather, index, integers, slots
 

@@ -1,1 +1,1 @@
-"""What the NNX, Linen and Equinox modules share."""
+"""Parts that the NNX, Linen and Equinox modules share."""

@@ -22,11 +22,11 @@ class Fact:
     """Its name in JSON; empty where JSON does not have it."""
     value: Any
     text: Any = None
-    """What people read: the value itself unless given; empty where only programs read it."""
+    """Text for people, the value itself unless given. It is empty if only programs read the fact."""
     label: Any = None
-    """What stands before it; the key unless given."""
+    """Label before it; the key unless given."""
     is_block: bool = False
-    """Whether its text is lines that are shown as they are, apart from the other facts."""
+    """True if its text is lines that are shown as they are, apart from the other facts."""
 
     def __post_init__(self):
         value = ", ".join(self.value) or "none" if isinstance(self.value, list) and self.text is None else self.value
@@ -36,7 +36,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Card:
-    """What there is to say of one thing under its name."""
+    """Facts about one thing under its name."""
 
     kind: str
     name: str
@@ -50,7 +50,7 @@ class Card:
     """The keys of its BibTeX entries; None for what names its source in another way."""
     parts: tuple[Card, ...] = ()
     title: str = ""
-    """What stands above it in place of the name."""
+    """Title above it in place of the name."""
 
     def as_dict(self) -> dict[str, Any]:
         """The card in plain values, as `--json` prints it."""
@@ -111,7 +111,7 @@ def settings_fact(values: dict[str, Any]) -> Fact:
 
 
 def uncited(name: str) -> str:
-    """What stands in BibTeX for a source that is not a publication."""
+    """Return the BibTeX text for a source that is not a publication."""
     return f"% {name}: its source names no publication to cite."
 
 

@@ -1,7 +1,7 @@
 """The cards of schemes.
 
-The docstring, the hooks and the shapes of the parameters are the source wherever they can be, so that no second list
-can disagree with the code; test results are read from their record.
+The docstring, the hooks and the shapes of the parameters are the source wherever they can be. So no second list can
+disagree with the code. Test results are read from their record.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ KERNEL = {
     "row": "whole rows of scores",
     "heads": "the scores of all heads at once",
 }
-"""What a fused kernel must offer, by what a scheme reads."""
+"""The demands on a fused kernel, by the facts that a scheme reads."""
 SITES = {
     **{"embed": "input", "neighbours": "neighbours", "locate": "position"},
     **{"query": "query", "key": "key", "value": "value"},
     **{"scale": "scale", "score": "score", "normalize": "weights", "value_bias": "weighted values", "output": "output"},
 }
-"""Where each hook enters attention."""
+"""The place of each hook in attention."""
 RECORD = Path(__file__).parents[1] / "contract" / "verified.json"
 """The test results of each scheme: `pytest tests/contract tests/oracles tests/golden --record` writes it."""
 TYPICAL = Dims(width=64, heads=4, head=16, trained=40, longest=160)
@@ -138,7 +138,7 @@ def _alone(scheme: Scheme, dims: Dims) -> tuple[Card, int]:
 def _where_and_cost(
     enters: list[str], counts: dict[str, int], dims: Dims, causal_only: str, reads: str, cache: str
 ) -> tuple[Fact, ...]:
-    """What a plain scheme and a composition have in common: where it enters attention, and what it costs."""
+    """Return the facts that a plain scheme and a composition share: where it enters attention, and what it costs."""
     sizes = f"(width {dims.width}, {dims.heads} heads, trained on {dims.trained}, longest {dims.longest})"
     parameters = f"{counts['each layer']} in each layer, {counts['shared']} shared by all {sizes}"
     direction = f"causal only: {causal_only}" if causal_only else "causal and bidirectional"

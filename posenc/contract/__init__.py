@@ -69,12 +69,13 @@ PROPERTIES: dict[Callable[[Case], Outcome], str] = {
 
 
 def check(scheme: Any, dims: Dims | None = None, *, only: str | Iterable[str] | None = None) -> Report:
-    """Whether a scheme has the properties that every scheme must have; prints as a table, and `.ok` is True if it has.
+    """Check whether a scheme has the properties that every scheme must have. The report prints as a table, and `.ok` is
+    True if it has them.
 
     `only` names properties, or the numbers of invariants ("G7"). The sizes may be changed by `dims`, which should stay
     small: work grows with them, and certainty does not. Tables have at least 64 rows, since 64 tokens are run; causal
-    and full masks and grouped queries are always tried, so `dims` leaves them out. Coordinates are not checked.
-    Raises `ValueError` where the scheme does not fit the sizes, and for a window, which has no hooks.
+    and full masks and grouped queries are always tried, so `dims` leaves them out. Coordinates are not checked. Raises
+    `ValueError` where the scheme does not fit the sizes, and for a window, which has no hooks.
 
     >>> import posenc
     >>> posenc.check("rope", only="the_future_is_unseen").ok
@@ -102,7 +103,7 @@ def _check_sizes(scheme: Any, dims: Any) -> None:
 
 
 def examine(f: Callable[[Case], Outcome], case: Case) -> Outcome:
-    """What one property finds; an exception is a failure, for hooks may raise anything."""
+    """Return the outcome of one property; an exception is a failure, for hooks may raise anything."""
     with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         try:
             return f(case)

@@ -61,7 +61,7 @@ class Case:
 
     @functools.cached_property
     def bidirectional(self) -> Case:
-        """The same scheme in a model that sees past and future."""
+        """Return the case with the scheme in a model that sees past and future."""
         d = self.dims
         return Case(self.unbound, Dims(d.width, d.heads, d.head, d.trained, d.longest, d.key_heads, False))
 
@@ -201,7 +201,7 @@ def restarted(segments: np.ndarray) -> np.ndarray:
 
 
 def rows(a: Any, places: Any) -> Any:
-    """The same rows of every array."""
+    """Return the same rows of every array."""
     return jax.tree.map(lambda b: b[places], a)
 
 

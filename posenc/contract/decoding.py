@@ -35,7 +35,7 @@ def cached_decoding_equals_the_full_forward(case: Case) -> Outcome:
 
 
 def cached_decoding_takes_positions(case: Case) -> Outcome:
-    """The same under passed positions, in no order, with no segments and a cache larger than needed."""
+    """Check decoding under passed positions, in no order, with no segments and a cache larger than needed."""
     if why := case.scheme.limits.get("cache"):
         return absent(why)
     if why := case.admits(UNORDERED):
@@ -61,8 +61,8 @@ def _empty(case: Case, batch: int, capacity: int) -> Cache:
 
 
 def _full_forward(case: Case, schedule: tuple[int, ...], positions: Any = None) -> np.ndarray:
-    """What the full forward gives each token: of the whole text, or, where keys are re-encoded as the text grows,
-    of the text up to the end of each chunk."""
+    """Return the outputs of the full forward pass for each token. If keys are re-encoded as the text grows, the text
+    ends with the token's chunk; otherwise it is the whole text."""
     if "reencoded" not in case.scheme.limits:
         schedule = (LENGTH,)
     rows, out, start = ((COUNTED, SEGMENTS) if positions is None else (positions[None], SEGMENTS[:1])), [], 0
@@ -74,7 +74,8 @@ def _full_forward(case: Case, schedule: tuple[int, ...], positions: Any = None) 
 
 
 def _stepper(case: Case) -> Any:
-    """One chunk: the input receives its positions, `places`; attention receives `positions`, or counts them itself."""
+    """Return a function that decodes one chunk. The input receives its positions, `places`, and attention receives
+    `positions`, or counts them itself."""
 
     def step(p, a, places, positions, segments, cache):
         y = embed(case.scheme, p, a.x, positions=places, segments=segments)

@@ -21,7 +21,7 @@ def gradients_are_those_of_the_function(case: Case) -> Outcome:
 
 
 def gradients_hold_at_distance_zero(case: Case) -> Outcome:
-    """The same where all positions are equal."""
+    """Check gradients at equal positions."""
     return _compare(case, np.full(LENGTH, 3))
 
 

@@ -1,4 +1,4 @@
-"""Who sees whom: the future, other documents, padding and other examples stay out, exactly."""
+"""Masking: the future, other documents, padding and other examples stay out, exactly."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
 
 
 def _alone(case: Case, places: np.ndarray) -> Array:
-    """The outputs of these tokens with nothing before them: followed by others, so that one program serves all, unless
-    what comes after counts, as it does to a scheme that has no cache for that reason, or re-encodes its keys."""
+    """Return the outputs of these tokens with nothing before them. Other tokens follow, so that one program serves all.
+    Nothing follows if later tokens count: in a scheme without a cache, or one that re-encodes its keys."""
     if case.scheme.limits.keys() & {"cache", "reencoded"}:
         return case.plain(rows(case.inputs, places))
     return case.plain(_front(case.inputs, places))[: len(places)]

@@ -48,7 +48,7 @@ def with_positions_order_is_seen(case: Case) -> Outcome:
 
 
 def tokens_and_positions_permute_together(case: Case) -> Outcome:
-    """Without a causal mask, permuting tokens and their positions alike permutes the outputs."""
+    """Check that, without a causal mask, permuting tokens together with their positions permutes the outputs."""
     if why := _set_blind(case.scheme):
         return absent(why)
     case = case.bidirectional
@@ -81,7 +81,7 @@ def _set_blind(scheme: Scheme) -> str:
 
 
 def _positional(scheme: Scheme) -> bool:
-    """Whether something reads positions. A scheme that replaces `locate` may pass its hooks something else."""
+    """Tell whether something reads positions. A scheme that replaces `locate` may pass its hooks something else."""
     parts = getattr(scheme, "parts", (scheme,))
     hooks = "embed", "query", "key", "value", "score", "value_bias"
     return any(s.overrides(*hooks) and (s.overrides("embed") or not s.overrides("locate")) for s in parts)

@@ -46,7 +46,7 @@ def _run(case: Case, dtype, places: np.ndarray) -> dict[str, jax.Array]:
 
 
 def _cast(tree: Any, dtype: Any) -> Any:
-    """The same numbers, rounded to bfloat16, in another type."""
+    """Return the numbers, rounded to bfloat16, in another type."""
     return jax.tree.map(lambda a: np.asarray(a).astype(jnp.bfloat16).astype(dtype), tree)
 
 

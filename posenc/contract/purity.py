@@ -47,8 +47,8 @@ def implied_positions_are_the_index(case: Case) -> Outcome:
 
 
 def no_state_is_kept(case: Case) -> Outcome:
-    """A length gives the same program before a longer one and after; a short output begins a long one, unless the
-    scheme has no cache or re-encodes its keys: then these may change as the text grows."""
+    """Check that a length gives the same program before a longer one and after, and that a short output begins a long
+    one. A scheme without a cache, or one that re-encodes its keys, may change earlier outputs as the text grows."""
     first, _, after = (_program(case, n) for n in (SHORT, LONG, SHORT))
     if after != first:
         return Outcome(False, reason=f"after length {LONG} another program was traced at length {SHORT}")
@@ -70,7 +70,8 @@ def _traced(f: Callable, *args: Any) -> tuple[str, list[bytes]]:
 
 
 def parameters_are_as_declared(case: Case) -> Outcome:
-    """Names, shapes, values and types depend on sizes and the key alone; heads lead; what is shared exists."""
+    """Check that names, shapes, values and types depend on sizes and the key alone, and that heads lead. Shared
+    parameters must exist."""
     first, again = (_traced(lambda key: init(case.scheme, key, case.dims), jax.random.key(0)) for _ in range(2))
     if first != again:
         return Outcome(False, reason="the same sizes and key gave other parameters the second time")

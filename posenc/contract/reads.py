@@ -1,4 +1,4 @@
-"""What the hooks read is what the scheme declares, so that a kernel may be picked by it."""
+"""Declarations: hooks read what the scheme declares, so that a kernel may be picked by it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ OTHER = 2.5
 
 
 def scores_read_what_is_declared(case: Case) -> Outcome:
-    """By "distance" a function of distance alone is added; "positions" reads no content; "nothing" adds nothing."""
+    """Check that a score reads what is declared. "distance" adds a function of distance alone, "positions" reads no
+    content, and "nothing" adds nothing."""
     scheme, reads = case.scheme, case.scheme.reads
     if not scheme.overrides("score"):
         return absent("it has no score hook")
@@ -30,7 +31,7 @@ def scores_read_what_is_declared(case: Case) -> Outcome:
 
 
 def _one_score(case: Case, a: CaseInputs, others: CaseInputs) -> list[tuple[Array, Array]]:
-    """What must be equal, as pairs: the score, and what the same score is under changes that it may not read."""
+    """Return pairs that must be equal: the score, and the same score under changes that it may not read."""
     scheme, (p, tile) = case.scheme, case.tile(1, a)
     s = scheme.score(p, tile.logits, tile)
     if scheme.reads == "nothing":
@@ -47,7 +48,8 @@ def _one_score(case: Case, a: CaseInputs, others: CaseInputs) -> list[tuple[Arra
 
 
 def _band(case: Case, p, tile: Tile) -> Float[Array, " distances"]:
-    """What is added at each distance from the farthest future to the farthest past: one row per distance, one key."""
+    """Return the addition at each distance from the farthest future to the farthest past. There is one row per
+    distance, and one key."""
     far = jnp.arange(1 - LENGTH, LENGTH)
     zero, none = jnp.zeros((len(far), 1), tile.logits.dtype), jnp.zeros(1, jnp.int32)
     visible = jnp.ones(zero.shape, bool)
@@ -82,7 +84,7 @@ def scores_do_not_look_beyond_their_tile(case: Case) -> Outcome:
 
 
 def extra_is_linear(case: Case) -> Outcome:
-    """What is added to the weighted values is linear in the weights, so that tiles add up."""
+    """Check that the addition to the weighted values is linear in the weights, so that tiles add up."""
     if not case.scheme.overrides("value_bias"):
         return absent("it adds nothing to the weighted values")
 

@@ -1,4 +1,4 @@
-"""What a check found: one line for each property, and whether all of them hold."""
+"""Report of a check: one line for each property, and whether all of them hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """Whether one property holds; `None` where it does not apply. With a figure, a reason, or the two."""
+    """Outcome of one property: True, False, or `None` if it does not apply. It may have a figure and a reason."""
 
     holds: bool | None
     figure: float | None = None
@@ -41,7 +41,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed."""
+        """Tell whether nothing failed."""
         return not self.failures
 
     @property
@@ -92,7 +92,7 @@ def _apart(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def finite(tree: Any) -> bool:
-    """Whether every number of a tree is finite."""
+    """Tell whether every number of a tree is finite."""
     return all(bool(np.all(np.isfinite(np.asarray(a, np.float64)))) for a in jax.tree.leaves(tree))
 
 

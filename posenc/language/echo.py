@@ -30,9 +30,9 @@ def echoed(value: Any) -> str:
 
 
 WHOLE = 12
-"""So many names are all told."""
+"""Show up to this many names in full."""
 TOLD = 5
-"""Of more, so many are told, the nearest."""
+"""Beyond that, show this many nearest names."""
 
 
 def offer(word: str, choices: Iterable[str], see: str = "") -> str:

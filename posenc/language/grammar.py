@@ -1,9 +1,9 @@
 """One text names one thing: `"rope(base=500000.0) + alibi"` to a tree and back, without jax.
 
-Schemes, coordinates and tasks share this grammar. A name is an identifier; a call gives settings, which are
-finite numbers, strings, booleans, None, or tuples of those; `+` adds (flat), `@` gives coordinates and binds tighter,
-a list is one period of layers. `mine:Mine` in the place of a name is class `Mine` of the module `mine`, which a text
-names and never imports. Nothing is ever evaluated: the text is parsed by `ast` and only these forms pass.
+Schemes, coordinates and tasks share this grammar. A name is an identifier. A call gives settings, which are finite
+numbers, strings, booleans, None, or tuples of those. `+` adds (flat), `@` gives coordinates and binds tighter, and a
+list is one period of layers. The name `mine:Mine` is class `Mine` of the module `mine`, which a text names and never
+imports. Nothing is ever evaluated: the text is parsed by `ast` and only these forms pass.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def modules(tree: Tree) -> Iterator[str]:
 
 
 class _Refused(Exception):
-    """What is wrong with a text, as the middle of a sentence."""
+    """Fault of a text, as the middle of a sentence."""
 
 
 def _parsed(text: str) -> ast.expr:

@@ -1,6 +1,6 @@
-"""Classes in modules of the caller's: what `mine:Mine` stands for, and which file it comes from.
+"""Classes in modules of the caller's: the class behind `mine:Mine`, and the file that it comes from.
 
-Nothing here imports a module. A text may come from a plan, a record or a config of somebody else, so the caller imports
+Nothing here imports a module. A text may come from a plan, a record or a config of somebody else. So the caller imports
 first: by `import mine` in Python, or by typing `mine:Mine` or `--import mine` on the command line.
 """
 
@@ -45,7 +45,7 @@ def class_of(text: str, kind: str, registered: Mapping[str, type]) -> type:
 
 
 def foreign(error: BaseException) -> bool:
-    """Whether somebody else's code raised this by itself, and not Ctrl-C or a signal that posenc answers."""
+    """Tell whether somebody else's code raised this by itself, and not Ctrl-C or a signal that posenc answers."""
     return not isinstance(error, KeyboardInterrupt | GeneratorExit) and not type(error).__module__.startswith("posenc.")
 
 
@@ -61,8 +61,8 @@ def digest(cls: type) -> str | None:
 
 
 def notebook(builder: str) -> Callable[[Any], str | None]:
-    """A method `_repr_html_`, by a function of a package above, "posenc.catalog.schemes:as_html", which is looked up
-    when a notebook asks; what has no card there shows as its text."""
+    """Return a method `_repr_html_`, by a function of a package above, such as "posenc.catalog.schemes:as_html". It is
+    looked up when a notebook asks. An object without a card there shows as its text."""
 
     def html(thing: Any) -> str | None:
         try:
@@ -78,8 +78,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @functools.cache
 def declarations(package: str) -> Mapping[str, Mapping[str, str]]:
-    """Name to what the body of its class statement sets, as source text: of `class Rope(Scheme, name="rope")` in a file
-    of "schemes", "rope" to {"family": "'rotary'", ...}.
+    """Return name to what the body of its class statement sets, as source text. `class Rope(Scheme, name="rope")` in a
+    file of "schemes" gives "rope" to {"family": "'rotary'", ...}.
 
     >>> declarations("schemes")["rope"]["family"]
     "'rotary'"

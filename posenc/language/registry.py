@@ -1,9 +1,8 @@
-"""What has a name: the table behind schemes, coordinates and tasks, and the settings that a text may give, without jax.
+"""Registries: the table behind schemes, coordinates and tasks, and the settings that a text may give, without jax.
 
-A class enters by its class statement; another package enters by an entry point, loaded only when its name is
-looked up or all names are listed. `mine:Mine` is a class of a module that the caller has imported. Settings are
-dataclass fields: each value is converted to its field's type, so that `rope(base=500000)` and `rope(base=500000.0)` are
-one thing.
+A class enters by its class statement. Another package enters by an entry point, loaded only when its name is looked up
+or all names are listed. `mine:Mine` is a class of a module that the caller has imported. Settings are dataclass fields.
+Each value is converted to its field's type, so that `rope(base=500000)` and `rope(base=500000.0)` are one thing.
 """
 
 from __future__ import annotations
@@ -70,9 +69,9 @@ class Registry:
         raise ValueError(f"No {self.kind} is called {echoed(name)}.{hint}")
 
     def source(self, cls: type) -> tuple[str, str] | None:
-        """Where a class is defined, "mine:Mine", and the SHA-256 of that file when it was imported.
+        """Return the origin of a class, "mine:Mine", and the SHA-256 of that file when it was imported.
 
-        None for what posenc or an installed package provides: its `revision` tells one version from another.
+        Classes of posenc or of an installed package have no such origin: `revision` separates their versions.
         """
         name = getattr(cls, "name", "")
         is_registered = name in self._digests and self._classes.get(name) is cls

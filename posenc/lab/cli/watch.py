@@ -1,4 +1,4 @@
-"""Progress of a sweep on stderr: a moving bar on a terminal, one line per event elsewhere; both show the time left.
+"""Progress of a sweep on stderr: a moving bar on a terminal, one line per event elsewhere. Both show the time left.
 
 The time left is measured. Finished trials count with all their seconds, compiling and evaluation included. Until the
 first ones finish, the speed of their steps is all that is known, and the estimate is marked as rough.

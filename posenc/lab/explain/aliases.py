@@ -1,14 +1,14 @@
-"""Where RoPE aliases: distances beyond training at which a key has nearly the phases of the key that is looked for.
+"""Aliases of RoPE: distances beyond training at which a wrong key has nearly the phases of the right one.
 
-A head that finds the token `back` places back by position alone scores a key at distance d, key minus query, by
+A head that finds the token `back` positions back by position alone scores a key at distance d, key minus query, by
 
     s(d) = Σ_i a_i cos(ω_i d + φ_i),
 
-with amplitudes and phases of its own. This takes the head whose score at d = -back is above that at all other distances
-of trained queries by the widest margin, for amplitudes of length one: the direction to which gradient descent on
-cross-entropy drives a score that is linear in its parameters, as this is in a_i cos φ_i and a_i sin φ_i (Soudry et al.,
-2018, The Implicit Bias of Gradient Descent on Separable Data, arXiv 1710.10345). Beyond training its score comes near
-that of its target where whole turns of the pairs that it uses meet. A trained model need not have this head.
+with amplitudes and phases of its own. This module takes the head with the widest margin. Its score at d = -back is
+above that at all other distances of trained queries, for amplitudes of length one. Gradient descent on cross-entropy
+drives a score that is linear in its parameters to this direction; this one is, in a_i cos φ_i and a_i sin φ_i (Soudry
+et al., 2018, The Implicit Bias of Gradient Descent on Separable Data, arXiv 1710.10345). Beyond training its score
+comes near that of its target where whole turns of its pairs meet. A trained model need not have this head.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from posenc.lab.figures.style import aligned
 from posenc.numerics import rotary
 
 WITHIN = 0.25
-"""Up to which gap a distance is an alias. Where a query gives the nearest other distance within training a share ε of
-the weight of its target, it gives a key at gap g ε^g of it: of 0.0001 a tenth at a quarter, a hundredth at a half."""
+"""The largest gap at which a distance is an alias. Suppose that a query gives the nearest other trained distance a
+share ε of its target's weight. Then it gives a key at gap g the share ε^g. For 0.0001 this is a tenth at a quarter, a
+hundredth at a half."""
 LONGEST, FURTHEST = 512, 4096
 """The most tokens of a row trained on, and of one evaluated."""
 NEGLIGIBLE = 0.02
@@ -57,7 +58,7 @@ class Head:
 
     frequencies: Float[np.ndarray, " pairs"]
     weights: Float[np.ndarray, " 2*pairs"]
-    """Of the cosines of the pairs, then of their sines; their squares sum to 1."""
+    """Weights of the cosines of the pairs, then of their sines; their squares sum to 1."""
     back: int
     span: tuple[int, int]
     """The least and the greatest distance of a key that a trained query sees."""
@@ -70,7 +71,7 @@ class Head:
 
     @property
     def pairs(self) -> list[int]:
-        """Those whose amplitude is not negligible, in the order of the head's features."""
+        """Return the pairs whose amplitude is not negligible, in the order of the head's features."""
         return np.flatnonzero(self.amplitudes > NEGLIGIBLE * self.amplitudes.max()).tolist()
 
     @property
@@ -92,8 +93,8 @@ class Head:
 
 
 def frequencies(text: str, width: int, length: int) -> Float[np.ndarray, " pairs"]:
-    """Those of a scheme in heads of so many features, trained on so many tokens. Raises `ValueError` for a scheme that
-    does anything but turn queries and keys by fixed frequencies."""
+    """Return the frequencies of a scheme in heads of `width` features, trained on `length` tokens. Raises `ValueError`
+    for a scheme that does anything but turn queries and keys by fixed frequencies."""
     scheme = posenc.parse(text)
     rotary_alone = isinstance(scheme, Scheme) and inspect.unwrap(type(scheme).query) is rotary.query
     if not rotary_alone or getattr(scheme, "frequencies", "fixed") == "learned":
@@ -135,8 +136,8 @@ def widest_head(frequencies: Float[np.ndarray, " pairs"], back: int, length: int
 
 
 def find_aliases(head: Head, size: int, within: float = WITHIN) -> list[Alias]:
-    """The distances beyond training whose score comes within a share of the margin to the target's, in a row of `size`
-    tokens: those behind, the nearest first, then those ahead. A causal head has none ahead."""
+    """Return the distances beyond training whose score comes within a share of the margin to the target's, in a row of
+    `size` tokens. Distances behind come first, the nearest first, then those ahead. A causal head has none ahead."""
     low, high = head.span
     ahead = () if head.causal else range(high + 1, size - head.back)
     distances = [*range(low - 1, -size, -1), *ahead]
@@ -182,7 +183,7 @@ def as_text(head: Head, size: int, within: float = WITHIN) -> str:
 
 
 def as_json(head: Head, size: int, within: float = WITHIN) -> dict[str, Any]:
-    """The same as plain values."""
+    """Return the aliases as plain values."""
     aliases = find_aliases(head, size, within)
     return {
         "back": head.back,

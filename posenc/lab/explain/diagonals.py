@@ -1,7 +1,7 @@
-"""What trained heads look at where the answer stands so many places back: the diagonal that each scheme found.
+"""Diagonals of trained heads: for each scheme the head that looks most at the answer, a fixed number of positions back.
 
-A scheme may find it by no head alone, but by a little more weight there in several of them; so the sum over all heads
-of all layers stands beside the head that has most.
+A scheme may find the answer by several heads, each with a little more weight there. So the sum over all heads of all
+layers is shown beside the head with the most.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TASK = "token_k_back"
 
 @dataclass(frozen=True)
 class Diagonal:
-    """The head of a trained model that looks most at the token so many places back."""
+    """The head of a trained model that looks most at the token a fixed number of positions back."""
 
     scheme: str
     layer: int
@@ -39,7 +39,7 @@ class Diagonal:
     weights: Float[np.ndarray, "T T"]
     """Query by key, the mean over test sequences."""
     total: Float[np.ndarray, "T T"]
-    """The same, the sum over all heads of all layers."""
+    """The sum of weights over all heads of all layers."""
 
     @property
     def share(self) -> float:
@@ -48,12 +48,12 @@ class Diagonal:
 
     @property
     def sum(self) -> float:
-        """The same of the sum over all heads."""
+        """The weight on the diagonal in the sum over all heads."""
         return float(np.diagonal(self.total, -self.back).mean())
 
 
 def diagonals(run: str, size: int) -> list[Diagonal]:
-    """One for each scheme of which a run kept a model of the token some places back, from its first trial."""
+    """Return one for each scheme for which a run kept a model of `token_k_back`, from its first trial."""
     folder = store.find(run)
     kept, by_label = set(checkpoints.kept(folder)), {}
     for line in store.read_plan(folder):
@@ -82,8 +82,8 @@ def steepest(scheme: str, layers: Sequence[Float[np.ndarray, "H T T"]], back: in
 
 
 def draw(diagonals: Sequence[Diagonal]) -> Figure:
-    """Two panels for each scheme, its head above and below the sum over all heads, from white for no weight to dark for
-    the largest in the panel; lines show where training ended."""
+    """Draw two panels for each scheme, its head above and the sum over all heads below. Colours go from white for no
+    weight to dark for the largest in the panel; lines show where training ended."""
     across = min(ACROSS, len(diagonals))
     down = -(-len(diagonals) // across)
     with style.canvas(style.PAGE_WIDTH * across / ACROSS, 3.1 * down) as figure:
@@ -123,7 +123,7 @@ def _map(axes: Axes, weights: Float[np.ndarray, "T T"], title: str, length: int)
 
 
 def caption(diagonals: Sequence[Diagonal]) -> str:
-    """What the figure shows, in two sentences."""
+    """Return a caption of two sentences."""
     diagonal = diagonals[0]
     return (
         f"For each scheme the head that looks most at the token {diagonal.back} places back, with its mean weight"

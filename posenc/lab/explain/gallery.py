@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LENGTH, COLUMNS, MOVED = 25, 8, 0.5
-"""Tokens, a square number so that schemes of a plane show their rows; panels in a row; the size of random changes to
-the parameters of schemes that have no effect before training."""
+"""Three numbers of the gallery. It has `LENGTH` tokens, a square number so that schemes of a plane show their rows, and
+`COLUMNS` panels in a row. Parameters without effect before training are changed at random, by about `MOVED`."""
 
 
 AS = {
@@ -28,7 +28,7 @@ AS = {
 }
 """The text that shows a scheme whose own settings show nothing in so few tokens."""
 SCALED = frozenset({"dape"})
-"""Of these the ones whose parameters have to be moved too."""
+"""The scalable schemes whose parameters have to be moved too."""
 ABOUT = f"What each scheme does to {LENGTH} tokens: queries down, keys along, light where low"
 NOTES = (
     "* parameters moved at random, since the first ones have no effect. A curve is the size of a query's scores by its"
@@ -44,7 +44,7 @@ class SchemePanel(NamedTuple):
     family: str
     view: induced.View | None
     moved: bool
-    """Whether the initial parameters had no effect and were changed at random."""
+    """True if the initial parameters had no effect and were changed at random."""
 
 
 def panels() -> list[SchemePanel]:

@@ -31,14 +31,16 @@ LONGEST = 512
 
 @dataclass(frozen=True)
 class View:
-    """One matrix under a title: queries down the side, keys along the top; NaN where a query does not see a key."""
+    """One matrix under a title, with queries down the side and keys along the top. It is NaN where a query does not see
+    a key."""
 
     title: str
     matrix: np.ndarray
 
     @property
     def shows_position(self) -> bool:
-        """Whether position has an effect here: scores differ from 0, or sizes from 1, by more than sampling noise."""
+        """Tell whether position has an effect here. Scores then differ from 0, or sizes from 1, by more than sampling
+        noise."""
         usual, noise = (1.0, 0.05) if len(self.matrix) == 1 else (0.0, 1e-3)
         there = self.matrix[~np.isnan(self.matrix)]
         return bool(there.size and np.max(np.abs(there - usual)) > noise)
@@ -236,7 +238,7 @@ def _kept(length: int) -> np.ndarray:
 
 
 def draw(shown: list[View], title: str) -> Figure:
-    """The same matrices in colour, light where a pair scores low."""
+    """Draw the matrices in colour, light where a pair scores low."""
     from posenc.lab.figures import style
 
     with style.canvas(3.4 * len(shown) + 0.4, 3.3) as figure:

@@ -45,7 +45,7 @@ class Problem:
         return self.x if self.memory is None else self.memory
 
     def wide(self, head: int) -> Problem:
-        """The same with wider heads; the added features are zero, so q·k and the values stay the same."""
+        """Return the problem with wider heads; the added features are zero, so q·k and the values stay the same."""
         more = head - self.query.shape[-1]
         if not more:
             return self
@@ -109,7 +109,7 @@ def _shaped(form, x, states, query, key, value, output, vector, causal) -> Probl
 
 
 def _easy(problem: Problem) -> bool:
-    """Whether the numbers suit a pencil: tokens differ, and every query divides its attention."""
+    """Tell whether the numbers suit a pencil: tokens differ, and every query divides its attention."""
     if len(np.unique(problem.sources, axis=0)) < len(problem.sources):
         return False
     q, k = problem.x @ problem.query, problem.sources @ problem.key

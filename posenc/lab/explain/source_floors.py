@@ -23,8 +23,8 @@ SEED = 20230526
 
 
 def source_floors(task: Task, windows: tuple[int, ...] | None = None) -> dict[str, Any]:
-    """What readers lose at places beyond training, in nats: one who knows the law of one token, those of the last few
-    tokens, by `windows`, and the best, who sees all. Raises `ValueError` for a window longer than the texts."""
+    """Return the losses at positions beyond training, in nats: of the unigram model, of predictors that see the last
+    tokens, by `windows`, and of the optimal one. Raises `ValueError` for a window longer than the texts."""
     first = task.tokens(task.sizes.train[1])
     size = max([n for n in task.sizes.evaluation if n <= TIMES * first], default=first)
     first = first if size > first else 0

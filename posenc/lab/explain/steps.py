@@ -24,13 +24,13 @@ class Matrix:
     marked: tuple[int, ...] = ()
     """The rows that the sheet follows."""
     without: np.ndarray | None = None
-    """The same numbers without the scheme; None if the sheet has no scheme."""
+    """The numbers without the scheme; None if the sheet has no scheme."""
     given: bool = False
-    """Whether a worksheet prints the numbers instead of boxes."""
+    """True if a worksheet prints the numbers instead of boxes."""
 
     @property
     def changed(self) -> np.ndarray:
-        """Where the scheme made a difference."""
+        """Return a mask of the numbers that the scheme changed."""
         if self.without is None:
             return np.zeros(self.values.shape, bool)
         return ~np.isclose(self.values, self.without, rtol=1e-9, atol=1e-9, equal_nan=True)
@@ -59,7 +59,7 @@ class Step:
     working: tuple[str, ...] = ()
     """Some of the numbers worked out; a worksheet leaves them to the reader."""
     by: str = ""
-    """Which schemes act here."""
+    """The schemes that act here."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class Sheet:
     about: str
     steps: tuple[Step, ...]
     path: str = ""
-    """Where a scheme enters, drawn in text."""
+    """A drawing in text of where a scheme enters."""
     blank: bool = field(default=False, kw_only=True)
-    """Whether the numbers to find are boxes."""
+    """True if the numbers to find are boxes."""
 
     @property
     def changes(self) -> bool:
-        """Whether it shows numbers that a scheme changed."""
+        """Tell whether it shows numbers that a scheme changed."""
         return not self.blank and any(m.changed.any() for step in self.steps for m in step.matrices)
 
 

@@ -126,8 +126,8 @@ def _floors(table: dict[str, Any]) -> Fact:
 
 
 def floor_table(text: str, windows: tuple[int, ...] | None = None) -> dict[str, Any]:
-    """The floors at two sizes, the largest trained on and one far beyond, and the number of rows at each; of a source
-    whose exact losses are known, what readers lose at one size, those of windows among them. Raises `ValueError` for
+    """Return the floors at two sizes, the largest trained one and one far beyond, and the number of rows at each. For a
+    source with exact losses, return the losses of predictors at one size, windows among them. Raises `ValueError` for
     windows of another task, or of more tokens than this size has."""
     task = tasks.parse(text)
     if task.metric == GAIN:

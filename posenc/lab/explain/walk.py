@@ -222,7 +222,7 @@ class _Walk:
         return Matrix(self.head(label, h), a, indexed(name, len(rows)), marked=marked, without=without)
 
     def hooked(self, name: str, label: str, h: int) -> Matrix:
-        """The same after the hooks; features that a scheme adds count as changed."""
+        """Return the numbers after the hooks; features that a scheme adds count as changed."""
         assert self.usual is not None, "hooks act only where there is a scheme to compare"
         a, b = self.ours.found[name][h], self.usual.found[name][h]
         without = np.pad(b, ((0, 0), (0, max(a.shape[1] - b.shape[1], 0))), constant_values=np.nan)[:, : a.shape[1]]

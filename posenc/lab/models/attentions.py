@@ -1,4 +1,4 @@
-"""How a Transformer computes scores before position enters: each is a scheme that precedes the positional one.
+"""Scores of a Transformer before position enters: each is a scheme that precedes the positional one.
 
     scaled_dot   s_ij = q_i · k_j / √d              (Vaswani et al., 2017, §3.2.1)
     dot          s_ij = q_i · k_j                   (Luong et al., 2015, §3.1)
@@ -6,7 +6,7 @@
     average      s_ij = 0, so that all visible tokens have equal weight
 
 The formulas are those of one head. Schemes that add to the score act after all of them. "additive" and "average" have
-no product of q and k, so schemes that rotate or scale q and k, or read the product, are refused. "average" leaves W_q
+no product of q and k. So schemes that rotate or scale q and k, or read the product, are refused. "average" leaves W_q
 and W_k without effect and without gradient. "dot" starts with the same weights as the scaled product, so its scores
 start √d times as large.
 """
@@ -59,7 +59,7 @@ class Additive(Scheme, name=None):
 
 
 class Average(Scheme, name=None):
-    """The same score for all keys."""
+    """Equal score for all keys."""
 
     name = "average"
     reads = "content"

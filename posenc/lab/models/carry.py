@@ -82,8 +82,8 @@ def _continued(before: Transformer, fresh: Transformer) -> Transformer:
 
 
 def _counterparts(before: PyTree, fresh: PyTree, called: Callable[[Any], str]) -> list[list[tuple[int, int] | None]]:
-    """For each leaf and scan step of a fresh model, the leaf and scan step before that has one of its names: the first
-    of several."""
+    """Return for each leaf and scan step of a fresh model the earlier leaf and scan step that has one of its names, the
+    first of several."""
     places: dict[tuple, tuple[int, int]] = {}
     for i, names in enumerate(_names(before, called)):
         for n, aliases in enumerate(names):
@@ -121,7 +121,7 @@ def _grouped(names: Iterable[tuple]) -> tuple[str, ...]:
 
 
 def _class(scheme: Any) -> str:
-    """What a part of a scheme is called whatever its settings."""
+    """Return the name of a part of a scheme, whatever its settings."""
     return getattr(scheme, "name", type(scheme).__name__)
 
 

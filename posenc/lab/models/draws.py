@@ -19,8 +19,8 @@ Build = Callable[[Any], Any]
 
 
 class WeightDraw(NamedTuple):
-    """What initial weights are drawn from: a key, and the task's own numbers of symbols and classes where a model has
-    more of them. The further weights are zero, and the others are those of the smaller model."""
+    """Source of initial weights: a key, and the task's own numbers of symbols and classes if a model has more of them.
+    The further weights are zero, and the others are those of the smaller model."""
 
     key: PRNGKeyArray
     symbols: Any = None
@@ -43,7 +43,7 @@ class Cut:
         return _slice(self._flat, start, math.prod(shape)).reshape(shape)
 
     def padded_normal(self, shape: tuple[int, int], rows: Any, columns: Any) -> Array:
-        """The next numbers of the draw for so many rows and columns, the others zero; None for all."""
+        """Return the next numbers of the draw for these rows and columns, the others zero; None for all."""
         rows, columns = _all(shape, rows, columns)
         start, self._at = self._at, self._at + rows * columns
         i, j = (jax.lax.broadcasted_iota(jnp.int32, shape, axis) for axis in (0, 1))

@@ -4,11 +4,11 @@
     writer   y = text;   each layer  y ← y + self(y),  y ← y + across(y, m),  y ← y + feed(y)    causal
     across   Σ_j softmax_j(W_q y_i · W_k m_j / √d) W_v m_j · W_o     from every token to every token of the source
 
-One scheme acts in both, with separate parameters; open settings are filled separately too, so T5's buckets cover both
-directions in the reader alone. The model's setting `cross` decides the scheme of cross attention. "nope": none, as in
-T5 and in the original, whose sinusoids are added to the two inputs. "same": the scheme used within sequences, with the
-positions that the tokens have there; refused where the scheme is undefined between two sequences. A window does not
-apply to cross attention.
+One scheme acts in both, with separate parameters. Open settings are filled separately too, so T5's buckets cover both
+directions in the reader alone. The model's setting `cross` decides the scheme of cross attention. "nope" has none, as
+in T5 and in the original, whose sinusoids are added to the two inputs. "same" uses the scheme of the sequences, with
+the positions that the tokens have there. It is refused if the scheme is undefined between two sequences. A window does
+not apply to cross attention.
 
 Norms come before or after all five branches; with "pre", the source gets one more norm after the reader's last layer.
 The two embeddings and the readout are three matrices; the authors' model shares one.

@@ -1,4 +1,4 @@
-"""The two ends of a model: before the first layer embedding, stem and input scheme; after the last the readout."""
+"""The two ends of a model. Embedding, stem and input scheme come before the first layer, the readout after the last."""
 
 from __future__ import annotations
 

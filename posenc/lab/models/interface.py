@@ -1,4 +1,4 @@
-"""What every model is built from and called with: `Shape`, `build`, `Inputs`.
+"""Interface of every model: `Shape`, `build`, `Inputs`.
 
 A model is an `nnx.Module` built from `(scheme, shape, key)` and called as `model(inputs, key, *, train=False)`, which
 returns logits `[B, T, classes]`. The key draws what is random in a call: random positions, and dropout in training.
@@ -27,7 +27,7 @@ from posenc.lab.models.stems import Stem
 
 
 class Shape(NamedTuple):
-    """What decides a model, apart from its scheme; `dims.causal` decides which tokens a token sees."""
+    """Facts that decide a model, apart from its scheme; `dims.causal` decides which tokens a token sees."""
 
     dims: Dims
     depth: int
@@ -56,7 +56,7 @@ class Inputs(NamedTuple):
     source_valid: Bool[Array, "B S"] | None = None
 
     def reading(self, names: tuple[str, ...]) -> Inputs:
-        """The same, of the task's coordinates only these."""
+        """Return the inputs with only these coordinates of the task."""
         return self._replace(coords={name: self.coords[name] for name in names})
 
 
@@ -72,8 +72,8 @@ def inputs(batch: Any) -> Inputs:
 
 
 def coordinate_inputs(inputs: Inputs) -> dict[str, Any]:
-    """What coordinates are computed from: the index, the length of each sequence, the token ids (0 at padding), and
-    the coordinates that the task provides."""
+    """Return the inputs of coordinates: the index, the length of each sequence, the token ids (0 at padding), and the
+    coordinates that the task provides."""
     index = np.arange(inputs.tokens.shape[-1], dtype=np.int32)  # known while tracing, so that tables can refuse it
     token = jnp.where(inputs.valid, inputs.tokens, 0)
     return {"index": index, "length": inputs.valid.sum(-1), "token": token} | inputs.coords

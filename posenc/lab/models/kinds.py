@@ -27,19 +27,19 @@ class Model:
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
     name: ClassVar[str]
     builder: ClassVar[str]
-    """What builds it from a scheme, a shape and a key: "transformer.Transformer", a class or a function."""
+    """Name of its builder from a scheme, a shape and a key: "transformer.Transformer", a class or a function."""
     revision: ClassVar[int] = 1
     """Raised when the model's numbers change: part of every trial's identity."""
     reads: ClassVar[tuple[str, ...]] = ()
     """The settings of `Run` in `OPTIONAL` that it uses."""
     source: ClassVar[str] = ""
-    """Whether it reads a source sequence besides its tokens: "" (never), "where there is one", or "always"."""
+    """Source sequence that it reads besides its tokens: "" (never), "where there is one", or "always"."""
     binds: ClassVar[bool] = False
-    """Whether it binds the scheme itself, since its attentions differ in direction."""
+    """True if it binds the scheme itself, since its attentions differ in direction."""
     goes_on: ClassVar[bool] = False
-    """Whether training can continue under another scheme."""
+    """True if training can continue under another scheme."""
     causal: Any = property(lambda self: not self.bidirectional)
-    """Whether a token sees only itself and earlier tokens."""
+    """True if a token sees only itself and earlier tokens."""
 
     def __init_subclass__(cls, name: str):
         if cls.__mro__[1] is not Model:
@@ -57,7 +57,7 @@ class Model:
 
     @property
     def attends(self) -> bool:
-        """Whether it has attention in which any scheme can act."""
+        """Tell whether it has attention in which any scheme can act."""
         return "attention" in self.reads
 
     def weights(self, run: Any) -> int:
@@ -137,8 +137,8 @@ class RNNModel(Model, name="rnn"):
 
     bidirectional: bool = False
     start: Literal["orthogonal", "normal"] = later("orthogonal")
-    """How its recurrent weights start: as a rotation or reflection, which keeps the length of a state, or as
-    N(0, 1 / width), which does not."""
+    """Start of its recurrent weights: as a rotation or reflection, which keeps the length of a state, or as N(0, 1 /
+    width), which does not."""
 
     builder = "recurrent.Recurrent"
 

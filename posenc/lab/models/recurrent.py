@@ -5,8 +5,8 @@
     lstm   i, f, o = σ(W x + U h + b),   g = tanh(W x + U h + b),   c' = f ⊙ c + i ⊙ g,   h' = o ⊙ tanh(c')
 
 Each gate has its own rows of W, U and b; gru's n has no bias inside r ⊙ U h. States start at zero, and padding does not
-change them. Initially W is N(0, 1 / inputs) and U is orthogonal for each gate, where Flax draws one orthogonal matrix
-for all gates; the U of a plain network can start as N(0, 1 / width) instead. States are float32 at least.
+change them. Initially W is N(0, 1 / inputs) and U is orthogonal for each gate. Flax draws one orthogonal matrix for all
+gates. The U of a plain network can start as N(0, 1 / width) instead. States are float32 at least.
 """
 
 from __future__ import annotations

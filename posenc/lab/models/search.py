@@ -5,9 +5,9 @@
     s_t = GRU(s_{t-1}, [E y_t; c_t])                y_t is the input token at t: the token written before it
     logits_t = W_o maxout(O [s_{t-1}; E y_t; c_t])  of neighbours in pairs
 
-`depth` is that of the reader; the writer has one layer. Where a task has no source, the reader reads the tokens.
-Departures from the authors: Flax's GRU has its reset gate after the product, theirs before it; reader and writer share
-one embedding table.
+`depth` is that of the reader; the writer has one layer. If a task has no source, the reader reads the tokens. Two
+things depart from the authors. Flax's GRU has its reset gate after the product, theirs before it. Reader and writer
+share one embedding table.
 """
 
 from __future__ import annotations

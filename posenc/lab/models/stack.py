@@ -30,10 +30,10 @@ def self_attention_layer(
 
 
 def _is_of_distance(scheme: Any) -> bool:
-    """Whether attention computes the bias of a scheme once for each distance, given no positions.
+    """Tell whether attention computes the bias of a scheme once for each distance, given no positions.
 
-    Others take the index as positions: counted from where a document began they are of each sequence, and so would be
-    all that is computed from them.
+    Other schemes take the index as positions. If it counts from the beginning of a document, each sequence has its own,
+    and so would all that is computed from them.
     """
     form = normal_form(scheme)
     return form.scheme.reads == "distance" and all(coordinates is None for coordinates, _ in form.draws)
@@ -108,7 +108,8 @@ class Stack(Ends):
         return normalise(x, self.scale.get_value()) if self.shape.norm == "pre" else x, states
 
     def _pays_anew(self, x: Float[Array, "B T D"]) -> bool:
-        """Whether layers made again cost no time: where squares of scores are, but not where tiles keep sums."""
+        """Tell whether making layers again costs no time: it does not for squares of scores, but for tiles that keep
+        sums."""
         length, dims = x.shape[1], self.shape.dims
         q = jax.ShapeDtypeStruct((*x.shape[:2], dims.heads, dims.head), x.dtype)
         kernels = (choose(normal_form(s).scheme, "auto", q, length) for s in self.layers)

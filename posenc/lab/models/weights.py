@@ -1,4 +1,4 @@
-"""What weight decay acts on: a model labels its weight matrices where it makes them.
+"""Weights on which weight decay acts: a model labels its weight matrices where it makes them.
 
 `Weight` is a matrix that decays. Biases, norms and stems are plain `nnx.Param`. The parameters of schemes are
 `Positional` and do not decay, apart from those of an attention's score and those of `EXCEPTIONS`.

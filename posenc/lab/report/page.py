@@ -43,7 +43,7 @@ class Chapter:
 
 
 def page(chapters: Sequence[Chapter], last: Sequence[Section] = (), refresh: int | None = None) -> str:
-    """Write the file: chapters, then sections for all of them. With `refresh` a browser reads it again after so many
+    """Write the file: chapters, then sections for all of them. With `refresh` a browser reads it again after that many
     seconds."""
     return filled("report.html", chapters=chapters, last=last, refresh=refresh)
 

@@ -1,5 +1,4 @@
-"""What a report says of one run, section by section. Every number comes from where tables, captions and commands take
-theirs."""
+"""Sections of a report about one run. Every number has the source that tables, captions and commands use."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ def lead(results: Results, header: Header | None) -> str:
 
 
 def question(results: Results, header: Header | None) -> Section:
-    """Where the question comes from, what was trained and evaluated, and what its author found."""
+    """Describe the source of the question, the training and evaluation, and the author's finding."""
     table_cells = cells(results)
     parts = header or Header()
     names = results.words.lines(dict.fromkeys(cell.scheme for cell in table_cells))
@@ -67,7 +66,7 @@ def table(results: Results) -> Section:
 
 
 def outcomes(results: Results) -> Section:
-    """What diverged, what failed and why, and what was not learned."""
+    """Name the runs that diverged, those that failed and why, and the tasks that were not learned."""
     table_cells = cells(results)
     pairs = results.recorded_trials()
     lines = [_diverged(results, *pair) for pair in pairs if pair[1].outcome == "diverged"] + _failed(results)
@@ -101,8 +100,8 @@ def origin(results: Results, commands: Sequence[str], text: str = "", cost: str 
 
 
 def commands(results: Results, command: str = "") -> tuple[list[str], str]:
-    """What repeats a run, and the text of the file that it reads: the command of an experiment, or the files that a
-    run folder keeps of its sweeps."""
+    """Return the commands that repeat a run, and the text of the file that they read. These are the command of an
+    experiment, or the files that a run folder keeps of its sweeps."""
     if command or results.folder is None:
         return [command] if command else [], ""
     files = sorted(results.folder.glob("sweep*.toml"), key=lambda path: (len(path.name), path.name))
@@ -127,7 +126,7 @@ def citations(schemes: Sequence[str]) -> Section:
 
 
 def _task(results: Results, group: Sequence[TableCell]) -> str:
-    """What was trained and evaluated of a task, in a sentence."""
+    """Describe in a sentence what was trained and evaluated of a task."""
     first, sizes = group[0], sorted({size for cell in group for size in cell.values})
     examples = numbers(n for cell in group for n in cell.examples.values())
     unit = results.words.unit(first.task)

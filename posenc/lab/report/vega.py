@@ -193,7 +193,7 @@ def dashes(look: Look) -> list[float]:
 
 
 def medians(panel: Panel, scheme: str, most: int = 10**9) -> Iterator[dict[str, Any]]:
-    """Yield the medians of a scheme, each with its spread and a text, at so many places."""
+    """Yield the medians of a scheme, each with its spread and a text, at no more than `most` positions."""
     points = panel.points[scheme]
     at = sorted(points)
     for place in at[:: max(1, -(-len(at) // most))]:

@@ -1,1 +1,1 @@
-"""Models that were kept, used again: evaluated anew, and writing on from a prompt."""
+"""Models that were kept, used again: evaluated on other questions, and writing on from a prompt."""

@@ -1,8 +1,8 @@
-"""What a kept model writes after a prompt, and what it makes of the text that truly follows.
+"""Continuations of a prompt by a kept model, and the model's loss on the true one.
 
 The model reads its own text token by token through a cache, in one program whatever the prompt and the temperature. The
-loss of a continuation is its cross-entropy under the model, given prompt and continuation so far: of what the model
-wrote by itself that says how sure it was, of the true one how well it predicts.
+loss of a continuation is its cross-entropy under the model, given prompt and continuation so far. For the model's own
+text it shows how sure the model was, for the true text how well it predicts.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from posenc.lab.train.kept import restored
 from posenc.lab.train.training import ResolvedRun, stages
 
 ROOM = 64
-"""Texts have room for a multiple of so many tokens, so that prompts of many lengths share a program."""
+"""Texts have room for a multiple of this number of tokens, so that prompts of many lengths share a program."""
 MOST = 2**14
 """The most tokens that are written."""
 SHOWN = 32
-"""So many tokens of a test row are the prompt where none is typed."""
+"""The number of tokens of a test row that are the prompt if none is typed."""
 
 
 class Passage(NamedTuple):
-    """What a model wrote, or what truly follows, with its loss."""
+    """A continuation, by the model or the true one, with its loss."""
 
     tokens: list[int]
     loss: float
@@ -83,7 +83,7 @@ def kept_trial(run: str, scheme: str | None) -> tuple[Path, PlannedTrial]:
 
 
 def go_on(run: str, scheme: str | None, prompt: str | None, many: int, temperature: float, key: int) -> Writing:
-    """What the model of a kept trial writes after a prompt, or after the beginning of a test row.
+    """Return what the model of a kept trial writes after a prompt, or after the beginning of a test row.
 
     At the temperature 0 each token is the likeliest. Raises `ValueError` for models and tasks that write no text, for
     prompts of other symbols, and for numbers without a meaning.
@@ -111,8 +111,8 @@ def go_on(run: str, scheme: str | None, prompt: str | None, many: int, temperatu
 
 
 def _room(task: Task, model: Any, label: str, prompt: list[int], many: int) -> int:
-    """The tokens of a text with room for a prompt and what is written: a multiple of `ROOM`, or as many as there are
-    where the model serves no more. Raises `ValueError` for more tokens than it serves."""
+    """Return the tokens of a text with room for a prompt and the continuation. It is a multiple of `ROOM`, or the most
+    that the model serves. Raises `ValueError` for more tokens than it serves."""
 
     def refused(length: int) -> str:
         try:
@@ -177,7 +177,8 @@ def _until(end: int | None, tokens: list[int]) -> list[int]:
 
 
 def _truth(task: Task, prompt: list[int], most: int) -> list[int] | None:
-    """What truly follows a prompt; None for one that the task does not make, which its oracle need not understand."""
+    """Return the true continuation of a prompt. It is None for a prompt that the task does not make, which its oracle
+    need not understand."""
     try:
         return task.continuation(prompt, most)
     except Exception:

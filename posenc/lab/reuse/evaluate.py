@@ -1,11 +1,12 @@
-"""Trained models asked anew, without training: at other sizes, on another task, under another scheme, group by group.
+"""Evaluation of trained models on other questions: at other sizes, on another task, under another scheme, group by
+group.
 
-Models are those whose parameters a sweep kept (`--keep`). Examples are those that a sweep would evaluate on, so that
-what was asked before is answered as it was.
+Models are those whose parameters a sweep kept (`--keep`). Examples are those that a sweep would evaluate on, so that a
+question of the sweep gets the same answer.
 
-Another scheme has the parameters of the one trained, such as `yarn(factor=4.0)` those of `rope`. Its settings that are
-bound to the trained length are bound to that of the run, whatever sizes are asked. Of several learning rates the one
-that the trained scheme chose on its validation examples stays chosen.
+Another scheme has the parameters of the trained one, such as `yarn(factor=4.0)` those of `rope`. Its settings that are
+bound to the trained length are bound to that of the run, whatever sizes are asked. The learning rate stays the one that
+the trained scheme chose on its validation examples.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Question:
 
     record: GroupRecord
     label: str
-    """What tables call the scheme: also what was trained with, where that is another."""
+    """The scheme's label in tables: also what it was trained with, if that differs."""
     as_trained: ResolvedRun
     resolved: ResolvedRun
     """With the task and under the scheme that are asked for."""
@@ -68,7 +69,7 @@ class Question:
 
     @property
     def other(self) -> bool:
-        """Whether the scheme is another than the one trained."""
+        """True if the scheme is not the trained one."""
         return self.resolved.scheme != self.as_trained.scheme
 
     @property
@@ -172,7 +173,7 @@ def _questions(
     sizes: tuple[int, ...] | Literal["all"] | None,
     rows: int | None,
 ) -> list[Question]:
-    """What is asked of each record, all of it looked at before the first model is."""
+    """Return the questions to each record; all are checked before the first model is evaluated."""
     results = at_chosen(results)
     if results.folder is None:
         raise ValueError(f"The bundle {results.name!r} holds no parameters; name the folder of a run with --keep.")
@@ -228,12 +229,12 @@ def _under(as_trained: ResolvedRun, label: str, schemes: Sequence[str] | None) -
 
 
 def _knobs(trial: TrialRecord) -> Knobs:
-    """The knobs of a trial, of which evaluation reads the seed."""
+    """Return the knobs of a trial; evaluation reads the seed."""
     return training.as_arrays(Knobs(**written(trial.knobs)))
 
 
 def _label(question: Question) -> str:
-    """What tables call the task: also what was trained on, where that is another."""
+    """Return the task's label in tables: also what it was trained on, if that differs."""
     trained, other = question.record.task.label, spec(question.resolved.task)
     return trained if trained == other else f"{other}{ON}{trained}"
 

@@ -50,10 +50,10 @@ def positive(key: PRNGKeyArray, width: Int[Array, " B"], n_max: int) -> Bits:
 
 
 def _carries(makes: Flags, passes: Flags) -> tuple[Flags, Bool[Array, " B"]]:
-    """Which bits get a carry, or a borrow, and whether one remains at the end.
+    """Return the bits that get a carry, or a borrow, and whether one remains at the end.
 
-    A bit sends a carry if it produces one, or passes on the one it gets; these functions compose, so the depth is
-    log L.
+    A bit sends a carry if it produces one, or passes on the one it gets. These functions compose, so the depth is log
+    L.
     """
 
     def merge(low, high):

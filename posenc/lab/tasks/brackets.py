@@ -30,7 +30,7 @@ SIGNS = "01234+-*()"
 
 
 class Expressions(NamedTuple):
-    """A batch of expressions: tokens, of which the first n count, and values mod 5."""
+    """A batch of expressions: tokens, the first n of which count, and values mod 5."""
 
     text: Int[Array, "B L"]
     value: Int[Array, " B"]

@@ -1,4 +1,4 @@
-"""What every task must hold: `check(task)` samples some thousand examples and reports each property in a line.
+"""Properties that every task must have: `check(task)` samples some thousand examples and reports each in a line.
 
 The oracle decides what is right: it shares no code with `sample`, so a slip in either shows as a difference.
 """
@@ -34,7 +34,8 @@ class TaskCase(NamedTuple):
 
 
 def check(task: Task, *, only: str | Iterable[str] | None = None) -> Report:
-    """Whether a task holds what every task must; prints as a table, and `.ok` is True if nothing failed.
+    """Check whether a task has the properties that every task must have. The report prints as a table, and `.ok` is
+    True if nothing failed.
 
     `only` names properties.
 
@@ -128,7 +129,8 @@ def examples_are_scored(case: TaskCase) -> Outcome:
 
 
 def examples_are_well_formed(case: TaskCase) -> Outcome:
-    """Ids are in range; real tokens come first and padding after; nothing in padding is scored or weighed."""
+    """Check that ids are in range and real tokens come first, with padding after. Nothing in padding is scored or
+    weighed."""
     task = case.task
     for n in case.sizes:
         b = case.draw(n, 0)

@@ -1,6 +1,6 @@
-"""A text that copies itself: a source whose best reader needs all of it, however long (ours).
+"""A text that copies itself: a source whose optimal predictor needs all of it, however long (ours).
 
-What was copied once may be copied again, from either place, so that no window holds all that the best reader uses.
+A copy may be copied again, from either position. So no window holds all that the optimal predictor uses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from posenc.lab.tasks.task import CAUSAL, Layout, Sizes, Task
 
 SYMBOLS = 16
 LOOPS = 3.0
-"""The ratio of `start` to `end` from which on texts are loops of a few symbols."""
+"""The ratio of `start` to `end` from which texts are loops of a few symbols."""
 
 
 class Copies(Task, name="copies"):
@@ -67,7 +67,7 @@ class Copies(Task, name="copies"):
         back = 1 + jnp.minimum((whence * at.astype(FLOAT)).astype(INT), jnp.maximum(at - 1, 0))  # uniform on 1 … place
 
         def step(lag, draws):
-            """How far back the copy reads; 0 where none is on."""
+            """Return how far back the copy reads; 0 if there is no copy."""
             place, begin, end, back = draws
             new = jnp.where((begin < self.start) & (place > 0), back, 0)
             lag = jnp.where((lag > 0) & (end >= self.end), lag, new)

@@ -141,7 +141,7 @@ class Copy(Task, name="copy"):
 
 
 def _coupled(batch, middle, backwards=False):
-    """The same examples with the coordinate "coupled", of all tokens between BOS and EOS."""
+    """Return the examples with the coordinate "coupled", of all tokens between BOS and EOS."""
     i = jnp.arange(batch.tokens.shape[1], dtype=INT)[None, :]
     coupled = jnp.where((i > 0) & (i < 2 * middle + 2), copied(i - 1, middle, backwards=backwards), 0)
     return batch._replace(coords={**batch.coords, "coupled": coupled.astype(INT)})

@@ -1,9 +1,10 @@
-"""The texts that language models read: a file of the user's, or a corpus of a package. Each has three parts. No jax.
+"""Texts for language models: a file of the user's, or a corpus of a package. Each has three parts. No jax.
 
 A part is made of whole documents, so that no test row overlaps a row of training. A file is one document, cut in the
-order of reading: eight tenths to train on, one for validation, one to test on. The documents of a corpus go to the test
-part in the order of the SHA-256 of their titles, as far as a tenth has room, then to validation, and the others to
-training. A document most of whose lines stand in a longer one is left out: the topics of `pydoc` repeat one another.
+order of reading: eight tenths to train on, one for validation, one to test on. The documents of a corpus are taken in
+the order of the SHA-256 of their titles. They go to the test part as far as a tenth has room, then to validation, and
+the others to training. A document most of whose lines are in a longer one is left out: the topics of `pydoc` repeat one
+another.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ PINNED = {
     "pydoc 3.12.1": "50ca402d821c082543cc1f44e69fdbf7ec2a70d73c165c8a31dbecd4674fbb69",
     "pydoc 3.13.0": "4b970f1bdc2930cb5b1cd8178e7dc593499bb78c6a6bf235390f8ebd9c813676",
 }
-"""The SHA-256 of a corpus; that of Python's topics by the version of Python. Of other versions no digest is known."""
+"""The SHA-256 of a corpus; that of Python's topics by the version of Python. Other versions have no known digest."""
 
 
 class TextSource(NamedTuple):
-    """Where a text comes from."""
+    """Source of a text."""
 
     file: str | None = None
     """A file, absolute or relative to the working folder."""
@@ -56,7 +57,7 @@ class TextSource(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a source holds."""
+    """Content of a source."""
 
     documents: Mapping[str, bytes]
     """Title to text, in UTF-8 unless the file is another; a file is one document."""

@@ -1,9 +1,10 @@
-"""Which tokens share a position in position coupling, task by task (Cho et al., 2024, §4; their `src/data`).
+"""Tokens that share a position in position coupling, task by task (Cho et al., 2024, §4; their `src/data`).
 
 Each rule is a function of the indices i of a text and of its lengths, arrays of NumPy or jax, traced or not. `start` is
-the smallest number; random shifts are added where the numbers are used (`given("coupled", shift=...)`). Tokens without
-a rule have 0. Our tasks provide "coupled" by `copied`, `sums` and `multiplication`, "row" and "col" by `board`,
-"digit" by `digits` or where they write their numbers; `scratchpad` is for users' tasks, and none provides "time".
+the smallest number. Random shifts are added where the numbers are used (`given("coupled", shift=...)`). Tokens without
+a rule have 0. Our tasks provide "coupled" by `copied`, `sums` and `multiplication`, and "row" and "col" by `board`.
+They provide "digit" by `digits` or where they write their numbers. `scratchpad` is for users' tasks, and none provides
+"time".
 
 @inproceedings{cho2024position, title={Position Coupling: Improving Length Generalization of Arithmetic Transformers
   Using Task Structure}, author={Cho, Hanseul and Cha, Jaeyoung and others}, booktitle={NeurIPS}, year={2024}}
@@ -75,7 +76,8 @@ def multiplication(i: Any, a: Any, b: Any, answer: Any, *, start: int = 1, rever
 
 
 def board(i: Any, width: Any, height: Any, *, start: tuple[int, int] = (1, 1)) -> tuple[Ids, Ids]:
-    """`cells = cells`, row by row: columns and rows of a board and of the one after it; the = has those before."""
+    """Return the columns and rows of a board and of the one after it, `cells = cells`, row by row. The = has those
+    before."""
     cells = width * height
     cell = jnp.where(i > cells, i - cells - 1, i)
     equals = i == cells
@@ -119,7 +121,7 @@ def scratchpad(
 
 
 def digits(flags: Bool[Array, "*batch T"]) -> Ids:
-    """The place of each digit in its number, from 1; other tokens have 0 (Abacus; McLeish et al., 2024, §3)."""
+    """Return the place of each digit in its number, from 1; other tokens have 0 (Abacus, McLeish et al., 2024, §3)."""
     place = jnp.broadcast_to(jnp.arange(flags.shape[-1], dtype=jnp.int32), flags.shape)
     before = jax.lax.cummax(jnp.where(flags, -1, place), flags.ndim - 1)  # the last token that is not a digit
     return jnp.where(flags, place - before, 0)

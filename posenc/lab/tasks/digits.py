@@ -46,7 +46,8 @@ def ways(n: int, k: int, other: Other = "any", *, least: int = 1) -> int:
 
 
 def counts(key: PRNGKeyArray, n: Rows, k: int, other: Other = "any", *, least: int = 1) -> list[Rows]:
-    """k sizes. "any": each uniform on least … N and independent, given that the largest is n; else the first is n."""
+    """Draw k sizes. With "any" each is uniform on least … N and independent, given that the largest is n. Else the
+    first is n."""
     if other != "any":
         return [n] + [n if other == "same" else jnp.full_like(n, other)] * (k - 1)
     which, rest = jax.random.split(key)
@@ -136,8 +137,9 @@ def spelled(
 
 
 def digit_coordinates(i: Int[Array, "1 T"], lengths: Sequence[Rows], each: int = 1) -> tuple[Array, Array]:
-    """For index i of a text of numbers with a sign after each: its index if a digit and its marker count as one token,
-    and "digit", the number of digits of its number up to and including it (0 at other tokens)."""
+    """Return two coordinates for index i of a text of numbers with a sign after each. The first is its index if a digit
+    and its marker count as one token. The second, "digit", is the number of digits of its number up to and including it
+    (0 at other tokens)."""
     run, within, length = runs(i, [each * count for count in lengths])
     place, inside = within // each, (i >= 0) & (within < length)
     before = i - within - run  # tokens of the runs before it, without their signs

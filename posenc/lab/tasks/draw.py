@@ -1,6 +1,6 @@
 """Draws and scans that several tasks need. All draw position by position: row 0 of a draw is index 0 of every example.
 
-In that order the first n values do not depend on how far the batch is padded, so an example is the same in every
+In that order the first n values do not depend on how far the batch is padded. So an example is the same in every
 bucket. Every dtype is stated: examples must not change when someone enables 64-bit types.
 """
 

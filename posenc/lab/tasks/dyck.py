@@ -20,14 +20,14 @@ from posenc.lab.tasks.task import CAUSAL, Layout, Sizes, Task
 
 
 class Dyck(Task, name="dyck"):
-    """Where the next bracket is a closing one, name its kind (Hewitt et al., 2020, §2; Yao et al., 2021, §2).
+    """Name the kind of the next bracket if it is a closing one (Hewitt et al., 2020, §2; Yao et al., 2021, §2).
 
     ( [ ] )  ->  at [ the kind of ], at ] the kind of )       uniform over all words of n brackets, n even
 
     The opening brackets ( [ … are the tokens 0 … kinds-1, the closing ones the next `kinds`. Words are never deeper
     than `depth`, and kinds are uniform. The authors' samplers are not uniform over words; this one is. Sizes are even.
-    With `full` the loss covers every next token and the classes are all brackets. Scored are then the brackets after
-    which only one is legal, those at the full depth, since an argmax cannot show whether a whole distribution is legal.
+    With `full` the loss covers every next token and the classes are all brackets. Brackets after which only one is
+    legal, those at the full depth, are scored, since an argmax cannot show whether a whole distribution is legal.
     """
 
     layout = Layout.TOKENS

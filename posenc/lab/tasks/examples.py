@@ -55,8 +55,8 @@ def bucket_classes(n: int) -> int:
 
 
 def round_length(tokens: int) -> int:
-    """A length that is at least this one, and one above a multiple of 4: tasks differ by a slot or two, and then have
-    one program."""
+    """Return a length that is at least this one, and one above a multiple of 4. Tasks differ by a slot or two, and then
+    have one program."""
     return -(-(tokens - 1) // 4) * 4 + 1
 
 

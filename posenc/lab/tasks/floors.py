@@ -1,16 +1,16 @@
 """Floors under every result: the scores of guesses that ignore the order of tokens, or the tokens.
 
-uniform    guess each answer token among the task's choices, the length of the answer known
-prior      the best constant: a single class for everything
-bag        the row's most frequent token, where answers are tokens of the row (`Task.cue`): without positions, a model
-           answers alike in every place, and this is the best that the multiset of tokens allows
-position   the best function of index and size, blind to the tokens: one constant sequence per size
+    uniform    guess each answer token among the task's choices, the length of the answer known
+    prior      the best constant: a single class for everything
+    bag        the row's most frequent token, where answers are tokens of the row (`Task.cue`): a model without
+               positions gives the same answer in every place, and this is the best that the multiset of tokens allows
+    position   the best function of index and size, blind to the tokens: one constant sequence per size
 
 Bucket sort shows why: index and length alone give 78 to 94 %, where the literature compares with 20 %. For exact match
-they mean: every token guessed right, one class or one token right throughout, the most frequent whole answer. The
-constant and the sequence are estimated: chosen on one half of a sample and counted on the other, so that chance hits do
-not count. A floor has the unit of the task's metric: for `error`, one minus the share that is right; for `gain` all
-of these gain nothing, and the losses of `posenc.lab.tasks.exact` say from where gain is counted.
+they mean every token guessed right, one class or one token right throughout, and the most frequent whole answer. The
+constant and the sequence are estimated. They are chosen on one half of a sample and counted on the other, so that
+chance hits do not count. A floor has the unit of the task's metric: for `error`, one minus the share that is right. For
+`gain` all of these gain nothing, and gain counts from the losses of `posenc.lab.tasks.exact`.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ SEED = 20230526
 
 
 class Guessing(NamedTuple):
-    """What decides the program that counts: tasks for which it is equal share it."""
+    """Facts that decide the program that counts: tasks for which they are equal share it."""
 
     exact: bool
-    """Whether the metric is that of whole answers."""
+    """True if the metric is that of whole answers."""
     writes: bool
-    """Whether answers are texts with an end."""
+    """True if answers are texts with an end."""
     cued: bool
-    """Whether answers are tokens of the row."""
+    """True if answers are tokens of the row."""
     classes: int
     """The number of classes, padded: further ones are never right."""
 
 
 class TaskNumbers(NamedTuple):
-    """What is known of a task, as numbers; those that it lacks are -1."""
+    """Numbers of a task; those that it lacks are -1."""
 
     choices: Any
     end: Any
@@ -59,7 +59,7 @@ class TaskNumbers(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What guesses see of examples, and what they are judged by."""
+    """The part of examples that guesses see, and by which they are judged."""
 
     tokens: Int[Array, "rows S"]
     is_input: Bool[Array, "rows S"]
@@ -69,18 +69,18 @@ class Answers(NamedTuple):
 
     @classmethod
     def of(cls, batch: Batch) -> Answers:
-        """Those of a batch, padded so that tasks share programs."""
+        """Return the answers of a batch, padded so that tasks share programs."""
         own = (batch.tokens, batch.prompt) if batch.source is None else (batch.source, batch.source_valid)
         return pad_tokens(cls(*own, batch.targets, batch.score))
 
 
 class Judged(NamedTuple):
-    """Which of the scored tokens are judged."""
+    """Choice of the scored tokens that are judged."""
 
     first: Any
-    """Those from this place on."""
+    """The first position that is judged."""
     last: Any
-    """Whether only the last of each row."""
+    """True if only the last of each row is judged."""
 
 
 Table = dict[int, dict[str, float]]
@@ -101,10 +101,10 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> Table:
 
 
 def floors_by_metric(task: Task, sizes: Sequence[int], length: int, *, rows: int = 8192) -> dict[str, Table]:
-    """The floors under the task's own metric; where it counts tokens, those under `last` and `beyond` too, and where it
-    counts whole answers those under `accuracy`, of their tokens.
+    """Return the floors under the task's own metric. A metric of tokens adds those under `last` and `beyond`, and a
+    metric of whole answers those under `accuracy`, of their tokens.
 
-    `length` is the largest size trained on, which decides the places that are beyond training.
+    `length` is the largest trained size, which decides the positions that are beyond training.
     """
 
     own = {} if task.metric == GAIN else {task.metric: Judged(0, False)}
@@ -176,13 +176,13 @@ def _sums_by_floor(
 
 
 def _judged(which: Judged, batch: Answers) -> Answers:
-    """The examples of which only some scored tokens count."""
+    """Return the examples with only the judged tokens scored."""
     index = jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :]
     return batch._replace(score=batch.score & (index >= which.first) & (last_scored(batch.score) | ~which.last))
 
 
 def _end(guessing: Guessing, numbers: TaskNumbers, batch: Answers) -> Bool[Array, "rows T"]:
-    """Where the target is EOS; the length of the answer is taken as known."""
+    """Return where the target is EOS; the length of the answer is taken as known."""
     return batch.score & (batch.targets == numbers.end) if guessing.writes else jnp.zeros_like(batch.score)
 
 
@@ -199,12 +199,12 @@ def _uniform(guessing: Guessing, numbers: TaskNumbers, batch: Answers) -> dict[s
 
 
 def _right(guessing: Guessing, numbers: TaskNumbers, batch: Answers, guess: Array) -> Bool[Array, "rows T"]:
-    """Which scored tokens a guess gets right."""
+    """Return the scored tokens that a guess gets right."""
     return batch.score & ((batch.targets == guess) | _end(guessing, numbers, batch))
 
 
 def _prior(guessing: Guessing, numbers: TaskNumbers, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
-    """Which scored tokens the best constant gets right."""
+    """Return the scored tokens that the best constant gets right."""
     if guessing.exact:
         exact_hits = lambda c: jnp.sum(tally(_right(guessing, numbers, learnt, c), learnt)["exact"])  # noqa: E731
         each = jax.lax.map(exact_hits, jnp.arange(guessing.classes, dtype=jnp.int32))
@@ -228,7 +228,8 @@ def _frequent(guessing: Guessing, numbers: TaskNumbers, batch: Answers) -> Int[A
 
 
 def _position(guessing: Guessing, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
-    """Which scored tokens the best constant sequence gets right; at one size, that is the best function of index."""
+    """Return the scored tokens that the best constant sequence gets right; at one size, that is the best function of
+    index."""
     if guessing.exact:
         return judged.score & (judged.targets == learnt.targets[_commonest(learnt)][None, :])
     index = jnp.arange(learnt.targets.shape[1], dtype=jnp.int32)[None, :]

@@ -1,6 +1,6 @@
 """Products in a finite group: how hard a state is to track depends on the group alone (Merrill et al., 2024, §5).
 
-Z60, A4xZ5 and A5 have 60 elements each: the first is commutative, the second solvable but not commutative, and the
+Z60, A4xZ5 and A5 have 60 elements each. The first is commutative, the second solvable but not commutative, and the
 third not solvable, which makes its word problem NC¹-complete. `word_problem(group='Z2')` is cumulative parity.
 
 @inproceedings{merrill2024illusion, title={The Illusion of State in State-Space Models},

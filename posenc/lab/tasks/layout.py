@@ -1,12 +1,12 @@
 """The layouts: a prompt and its answer become tokens, targets, masks and padding.
 
-TAG, CLASSIFY   x₁ … x_p ? … ? . .          m empty slots directly after the input, so that the distance from input to
+    TAG, CLASSIFY   x₁ … x_p ? … ? . .      m empty slots directly after the input, so that the distance from input to
                                             slot does not depend on the padding; targets are at the slots
-TOKENS          x₁ … x_n . .                targets at the tokens themselves, not shifted; of a source (`continued`)
+    TOKENS          x₁ … x_n . .            targets at the tokens themselves, not shifted; of a source (`continued`)
                                             each is the token that comes next
-LM              BOS x SEP y EOS . .         targets are the tokens one to the left; scored where the target is y or EOS;
+    LM              BOS x SEP y EOS . .     targets are the tokens one to the left; scored where the target is y or EOS;
                                             provides "separator", 1 at SEP
-SEQ2SEQ         x . . | BOS y . .           an encoder reads x, a decoder BOS y; targets are y EOS, all of them scored;
+    SEQ2SEQ         x . . | BOS y . .       an encoder reads x, a decoder BOS y; targets are y EOS, all of them scored;
                                             both sequences are padded to one length
 
 A prompt or answer array narrower than its length repeats its last column: one column stands for a repeated symbol.
@@ -58,7 +58,8 @@ def ended(
     m: Int[Array, " B"],
     strata: Strata | None = None,
 ) -> Batch:
-    """TAG: `k` classes, then the last class as an end, then 0s up to `m` slots; only the loss includes the 0s."""
+    """Lay out as TAG: `k` classes, then the last class as an end, then 0s up to `m` slots. Only the loss includes the
+    0s."""
     j, end = jnp.arange(answer.shape[1] + 1, dtype=INT)[None, :], k[:, None]
     text = jnp.where(j < end, jnp.pad(answer, ((0, 0), (0, 1))), jnp.where(j == end, task.classes - 1, 0))
     return slots(task, n, length, prompt, p, text, m, strata, k + 1)
@@ -96,7 +97,7 @@ def tagged(
 
 
 def continued(task: Task, n: Int[Array, " B"], text: Int[Array, "B T+1"]) -> Batch:
-    """TOKENS: n tokens of a source, each with the next one as its target; all are scored."""
+    """Lay out as TOKENS: n tokens of a source, each with the next one as its target. All are scored."""
     return tagged(task, n, text[:, :-1], n, text[:, 1:], jnp.ones_like(text[:, 1:], bool))
 
 
@@ -140,7 +141,8 @@ def translated(
     m: Int[Array, " B"],
     strata: Strata | None = None,
 ) -> Batch:
-    """SEQ2SEQ: an encoder reads `s` tokens of the source; a decoder reads BOS and `m` tokens and predicts them."""
+    """Lay out as SEQ2SEQ: an encoder reads `s` tokens of the source. A decoder reads BOS and `m` tokens and predicts
+    them."""
     i = _indices(n, length)
     read, score, end, pad = i < s[:, None], i <= m[:, None], m[:, None], task.special("PAD")
     text = jnp.where(i == 0, task.special("BOS"), gather(answer, i - 1))

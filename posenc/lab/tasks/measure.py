@@ -1,7 +1,7 @@
 """Metrics as sums on the device and one division on the host, and the keys of training and test examples.
 
-Exact match needs no decoding loop. Where the end of an answer is scored, greedy decoding is right everywhere if and
-only if the argmax under the true answer is: the first error breaks both. Token accuracy is that of teacher forcing.
+Exact match needs no decoding loop. If the end of an answer is scored, greedy decoding is right everywhere if and only
+if the argmax under the true answer is. The first error breaks both. Token accuracy is that of teacher forcing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from posenc.language.registry import identity
 PLACES = 32
 """Bins at most, of places in a text, in which hits are counted."""
 _MOST = 2**31 - 2**8
-"""The most that a sum counts, in parts of a nat; also what stands in the place of NaN. A float32 holds it exactly."""
+"""The most that a sum counts, in parts of a nat; it also replaces NaN. A float32 holds it exactly."""
 
 
 def measure(logits: Float[Array, "B T C"], batch: Batch) -> dict[str, Int[Array, ""]]:
@@ -34,17 +34,17 @@ def measure(logits: Float[Array, "B T C"], batch: Batch) -> dict[str, Int[Array,
 
 
 def hits(logits: Float[Array, "B T C"], batch: Batch) -> Bool[Array, "B T"]:
-    """Which scored tokens are right."""
+    """Return the scored tokens that are right."""
     return (jnp.argmax(logits, axis=-1) == batch.targets) & ~jnp.isnan(logits).any(axis=-1) & batch.score
 
 
 def tally(hit: Array, batch: Batch) -> dict[str, Int[Array, ""]]:
-    """The same sums, from which scored tokens are right."""
+    """Return the sums of a batch, from the scored tokens that are right."""
     return {name: jnp.sum(counts, dtype=jnp.int32) for name, counts in by_row(hit, batch).items()}
 
 
 def by_row(hit: Array, batch: Batch) -> dict[str, Int[Array, " B"]]:
-    """The same counts for each row."""
+    """Return the counts of each row."""
     scored = batch.score.any(axis=1)
     columns = {
         "correct": hit.sum(axis=1),
@@ -89,10 +89,10 @@ def nats(loss: Float[Array, "*bins T"]) -> Int[Array, "*bins"]:
 
 
 def by_place(hit: Array, loss: Array, batch: Batch, width: Int[Array, ""]) -> dict[str, Int[Array, 32]]:
-    """How many scored tokens are right, how many there are, and their cross-entropy in parts of a nat, in each bin of
-    `width` places, over all rows.
+    """Return how many scored tokens are right, how many there are, and their cross-entropy in parts of a nat. Each is
+    by bins of `width` positions, over all rows.
 
-    A place is the index of a token in its text; further ones than `PLACES` bins hold must be padding.
+    A position is the index of a token in its text; further ones than `PLACES` bins hold must be padding.
     """
     at = jnp.arange(batch.score.shape[1], dtype=jnp.int32) // width
     mine = at[None, :] == jnp.arange(PLACES, dtype=jnp.int32)[:, None]
@@ -108,7 +108,7 @@ def by_place(hit: Array, loss: Array, batch: Batch, width: Int[Array, ""]) -> di
 
 
 def width(tokens: int) -> int:
-    """The places of a bin where texts have so many tokens."""
+    """Return the positions of a bin for texts of this many tokens."""
     return -(-tokens // PLACES)
 
 

@@ -1,7 +1,8 @@
-"""Probes of order alone: which of two came first, and whether two strings agree in order (ours).
+"""Tasks of order alone: which of two came first, and whether two strings agree in order (ours).
 
-Negative controls: a bidirectional model without positions sees a bag of tokens, in which both answers are equally
-likely, so it must stay at exactly one half. A causal mask reveals order by itself, hence bidirectional models only.
+They are negative controls. A bidirectional model without positions sees a bag of tokens, in which both answers are
+equally likely, so it must stay at exactly one half. A causal mask reveals order by itself, hence bidirectional models
+only.
 """
 
 from __future__ import annotations

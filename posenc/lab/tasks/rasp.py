@@ -97,7 +97,7 @@ class Mode(Task, name="mode"):
 
 
 def _decides(count):
-    """Which symbols, if added once more, would leave a unique maximum."""
+    """Return the symbols that, added once more, would leave a unique maximum."""
     most = jnp.max(count, axis=1, keepdims=True)
     level = jnp.sum(count == most, axis=1, dtype=INT)[:, None] > 1
     return (count == most) | (~level & (count < most - 1))

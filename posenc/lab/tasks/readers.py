@@ -1,7 +1,7 @@
-"""What the exact oracles of sources share: a reader of all tokens, and one who sees the last few alone. No jax.
+"""The shared part of exact oracles of sources: a predictor that sees all tokens, and one with a window. No jax.
 
-An oracle gives the probability of each token after those before it, for a text that begins at its first token or,
-where the reader does not see that far back, at one of a known index.
+An oracle gives the probability of each token after those before it. Its text begins at its first token, or, if the
+predictor does not see that far back, at a token of known index.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def exact_losses(
     probabilities: Probabilities,
     states: Callable[[int], int],
 ) -> Float[np.ndarray, "rows places"]:
-    """-log of the probability of token i + 1 at place i, of a reader of the last `window` tokens up to place i, or of
-    all; at all places by default. `states(w)` says how many numbers the oracle holds for w tokens.
+    """Return -log of the probability of token i + 1 at position i, for a predictor of the last `window` tokens, or of
+    all. All positions are the default. `states(w)` is the number of values that the oracle holds for w tokens.
 
-    Raises `ValueError` for a window or a place that the texts have not.
+    Raises `ValueError` for a window or a position that the texts have not.
     """
     rows, length = texts.shape[0], texts.shape[1] - 1
     if window is not None and not 1 <= window <= length:
@@ -53,6 +53,6 @@ def exact_losses(
 
 
 def _parts(rows: int, states: int) -> list[slice]:
-    """So many rows in parts that fit the cache."""
+    """Split rows into parts that fit the cache."""
     each = max(1, AT_ONCE // states)
     return [slice(begin, begin + each) for begin in range(0, rows, each)]

@@ -134,7 +134,7 @@ class Polynomial(Task, name="polynomial"):
 
 
 class Lego(Task, name="lego"):
-    """Follow a chain of signs to one variable (Kazemnejad et al., 2023, table 1: LEGO; Zhang et al., 2022).
+    """Follow a chain of signs to one variable (Kazemnejad et al., 2023, table 1, LEGO; Zhang et al., 2022).
 
     a = - 1 ; b = - a ; b SEP  ->  + EOS
 

@@ -1,4 +1,4 @@
-"""Recall by content: the value that was paired with a key (Ba et al., 2016, §4.1; Fu et al., 2023, §3.1).
+"""Recall by content: the value that was paired with a key (Ba et al., 2016, §4.1, and Fu et al., 2023, §3.1).
 
 @inproceedings{ba2016using, title={Using Fast Weights to Attend to the Recent Past},
   author={Ba, Jimmy and Hinton, Geoffrey and others}, booktitle={NeurIPS}, year={2016}}
@@ -104,7 +104,7 @@ class AssociativeRecall(Task, name="associative_recall"):
         return prompted(self, n, length, prompt, p, gather(v, j[:, None]), m, {"pair": j})
 
     def _noise(self, key, batch, n_max):
-        """Which pairs are replaced by noise, and the noise [B, n, 2]."""
+        """Draw the pairs that are replaced by noise, and the noise [B, n, 2]."""
         whether, which = jax.random.split(jax.random.fold_in(key, 1))
         tokens = self.keys + self.values + integers(which, batch, 2 * n_max, NOISE)
         return uniforms(whether, batch, n_max) < self.noise, tokens.reshape(batch, n_max, 2)

@@ -112,5 +112,5 @@ class Shifted(Task, name="shifted"):
 
 
 def _renamed(tokens, alphabet):
-    """The same tokens when FILL comes after those of the task: special tokens move up by one."""
+    """Return the tokens with FILL after those of the task: special tokens move up by one."""
     return jnp.where(tokens >= alphabet, tokens + 1, tokens)

@@ -1,9 +1,10 @@
 """Strings rewritten into empty slots, after Delétang et al. (2023) and Ruoss et al. (2023).
 
-x₁ … xₙ ? … ?  ->  the answer in the m slots, all scored; not autoregressive. Their evaluation keeps dropout on and
-omits the first unseen length; both concern training and evaluation, and the data here are the same. Every legal size is
-drawn by the task's rule; where the released code fills a size with a constant, that size is illegal here, unless
-`as_released`.
+    x₁ … xₙ ? … ?  ->  the answer in the m slots, all scored; not autoregressive
+
+Their evaluation keeps dropout on and omits the first unseen length. Both concern training and evaluation, and the data
+here are the same. Every legal size is drawn by the task's rule. If the released code fills a size with a constant, that
+size is illegal here, unless `as_released`.
 
 @inproceedings{deletang2023neural, title={Neural Networks and the {C}homsky Hierarchy},
   author={Del{\\'e}tang, Gr{\\'e}goire and Ruoss, Anian and others}, booktitle={ICLR}, year={2023}}
@@ -27,7 +28,7 @@ SIZES = Sizes(1, (1, 40), EVALUATION)
 
 
 def _coupled(batch, ids):
-    """The same examples with the coordinate "coupled": numbers that tokens share, 0 for padding."""
+    """Return the examples with the coordinate "coupled": numbers that tokens share, 0 for padding."""
     return batch._replace(coords={"coupled": jnp.where(batch.valid, ids, 0).astype(INT)})
 
 

@@ -32,7 +32,7 @@ MOST = 2**24
 
 
 class Layout(enum.Enum):
-    """Where the answer is written: in empty slots, in one slot, at each token, after a prompt, or in a decoder.
+    """Place of the answer: in empty slots, in one slot, at each token, after a prompt, or in a decoder.
 
     A layout sets defaults that a task may override: answers written as a text (LM, SEQ2SEQ) are causal and scored by
     exact match.
@@ -58,8 +58,8 @@ class Layout(enum.Enum):
                 return ("PAD", "BOS", "EOS")
 
     def length(self, n: int) -> int | None:
-        """The tokens of an input of n tokens and its answer, where the layout says how long that is: as many slots, one
-        slot, none, or with its end one more than the source. None of a text."""
+        """Return the tokens of an input of n tokens and its answer, if the layout fixes that length. The answer has as
+        many slots, one slot, none, or with its end one more than the source. A text has no fixed length."""
         match self:
             case Layout.TAG:
                 return 2 * n
@@ -70,7 +70,7 @@ class Layout(enum.Enum):
 
     @property
     def writes(self) -> bool:
-        """Whether the answer is a text of the task's tokens, ended by EOS."""
+        """Tell whether the answer is a text of the task's tokens, ended by EOS."""
         return "EOS" in self.specials
 
     @property
@@ -124,7 +124,7 @@ class Sizes:
         return n if self.step == 1 else n - (n - self.smallest) % self.step
 
     def has(self, n: int) -> bool:
-        """Whether a size is legal."""
+        """Tell whether a size is legal."""
         return n >= self.smallest and (self.largest is None or n <= self.largest) and self.below(n) == n
 
     def legal(self, smallest: int | None = None) -> str:
@@ -165,9 +165,9 @@ class Task(ABC):
     layout: Any
     directions: Any = property(lambda task: CAUSAL if task.layout.writes else BOTH)
     metric: Any = property(lambda task: task.layout.metric)
-    """str: the metric that figures show: token, accuracy, exact, last, error."""
+    """str: the metric that figures show, one of token, accuracy, exact, last, error."""
     ability: Any = ""
-    """str: what it needs of positions, such as "counting"; ours are in `posenc.lab.spec.abilities`."""
+    """str: the ability that it needs, such as "counting"; `posenc.lab.spec.abilities` has ours."""
     revision: Any = 1  # raised when the data change
     alphabet: Any
     """int: how many tokens the task has, without the special tokens of its layout."""
@@ -176,7 +176,7 @@ class Task(ABC):
     sizes: Any
     """Sizes: the legal ones, those trained on, and those evaluated."""
     classes: Any = property(lambda task: task.vocab)
-    """int: the number of output classes; those of a language model are its tokens."""
+    """int: the number of output classes; a language model has its tokens."""
     choices: Any = property(lambda task: task.alphabet if task.layout.writes else task.classes)
     """int: from how many tokens a uniform guess of one answer token is drawn."""
     read_by: Any = None
@@ -186,13 +186,12 @@ class Task(ABC):
     continues: Any = False
     """bool: whether what is predicted at a token is the one that comes next, as in an answer of LM."""
     cue: Any = None
-    """range: the tokens of which answers are made, so that the row's most frequent one is a guess without order; None
-    where answers are others."""
+    """range: the tokens that answers consist of. The row's most frequent one is then a guess without order. It is None
+    if answers are others."""
     next_token: Any = False
-    """bool: whether targets are the tokens that come next, of which the last is in no prompt: `answer` leaves it
-    out."""
+    """bool: True if targets are the next tokens. The last of them is in no prompt, so `answer` leaves it out."""
     unigram: Any = None
-    """Float[ndarray, " classes"]: the law of one token of a source whose `losses` are known exactly; None of others."""
+    """Float[ndarray, " classes"]: the unigram law of a source whose `losses` are known exactly. Others have None."""
 
     _repr_html_ = notebook("posenc.lab.explain.task_card:as_html")
 
@@ -250,7 +249,7 @@ class Task(ABC):
         return self.vocabulary.get(token, str(token))
 
     def tokens(self, n: int) -> int:
-        """The length of the longest sequence of size n, on the host: that which the layout has for n tokens of input,
+        """Return the length of the longest sequence of size n, on the host. It is the layout's for n tokens of input,
         unless a task says otherwise."""
         if (length := self.layout.length(n)) is None:
             raise TypeError(f"{type(self).__name__} must define tokens(n), the length of its longest text of size n.")
@@ -261,12 +260,12 @@ class Task(ABC):
         """Examples, one per entry of n. A task defines this; its users call `sample`."""
 
     def load_part(self, part: str) -> Any:
-        """What examples of "train", "validation" or "test" are taken from: arrays on the device, or None where all of
-        an example is drawn, so that no two parts share any."""
+        """Return the data from which examples of "train", "validation" or "test" are taken, as arrays on the device. It
+        is None if all of an example is drawn, so that no two parts share any."""
         return None
 
     def take(self, data: Any, key: PRNGKeyArray, n: Int[Array, " B"], n_max: int) -> Batch:
-        """The same examples as `make`, from a part of its data. A task that has `load_part` defines this too."""
+        """Make examples as `make` does, from a part of its data. A task that has `load_part` defines this too."""
         return self.make(key, n, n_max)
 
     @abstractmethod
@@ -276,9 +275,9 @@ class Task(ABC):
     def losses(
         self, texts: Int[np.ndarray, "rows T+1"], window: int | None = None, places: Sequence[int] | None = None
     ) -> Float[np.ndarray, "rows places"]:
-        """The least expected loss at places of texts, in nats, of a reader of the last `window` tokens, or of all: only
-        of a task with a `unigram`, else `ValueError`. The target at place i is token i + 1. Plain numpy, no code of
-        `make`."""
+        """Return the least expected loss at positions of texts, in nats, of a predictor of the last `window` tokens, or
+        of all. Only a task with a `unigram` has it; else `ValueError`. The target at position i is token i + 1. It is
+        plain numpy, without code of `make`."""
         raise ValueError(f"The best loss of {self.name!r} is not known.")
 
     def tokenise(self, text: str) -> list[int]:
@@ -293,7 +292,7 @@ class Task(ABC):
         return " ".join(map(self.word, tokens))
 
     def continuation(self, prompt: list[int], most: int) -> list[int] | None:
-        """What truly follows a prompt, at most so many tokens; None where nobody knows."""
+        """Return the true continuation of a prompt, of at most `most` tokens; None if it is unknown."""
         return self.answer(prompt)[:most]
 
     def yardsticks(self, rows: Int[np.ndarray, "rows T"]) -> dict[str, Float[np.ndarray, " places"]]:
@@ -310,8 +309,8 @@ class Task(ABC):
         n_max: int,
         data: Any = None,
     ) -> Batch:
-        """`batch` examples of size n (a scalar, or one per row), padded as size `n_max` needs, from what `load_part`
-        of this task returned for a part; from the test part where nothing is given.
+        """Return `batch` examples of size n (a scalar, or one per row), padded as size `n_max` needs. They come from
+        what `load_part` of this task returned for a part; by default from the test part.
 
         Examples do not depend on `n_max`: everything is drawn position by position, across the batch.
         """

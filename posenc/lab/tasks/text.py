@@ -25,7 +25,7 @@ from posenc.lab.tasks.yardsticks import yardsticks
 LENGTH = 128
 SIZES = (256, 512, 1024, 2048)
 PLAIN = {ord(" "): "␣", ord("\n"): "⏎", ord("\t"): "⇥"}
-"""What stands for white space where symbols are printed."""
+"""Signs for white space in printed symbols."""
 
 
 class TextPart(NamedTuple):
@@ -78,7 +78,7 @@ class Text(Task, name="text"):
 
     @property
     def source(self) -> TextSource:
-        """Where the text comes from."""
+        """Return the source of the text."""
         return TextSource(self.file, self.corpus or "pydoc") if self.file is None else TextSource(self.file)
 
     @property
@@ -141,7 +141,7 @@ class Text(Task, name="text"):
         return bytes(tokens).decode("utf-8", "replace")
 
     def continuation(self, prompt, most):
-        """What follows the first place of the test part where the prompt stands."""
+        """Return what follows the first place of the test part where the prompt occurs."""
         test, read = self._symbols.parts["test"], np.asarray(prompt, np.int64)
         if len(read) >= len(test):
             return None
@@ -157,12 +157,12 @@ class Text(Task, name="text"):
 
 
 TOO_FEW = 40
-"""Symbols of a text of which each part holds two rows of the smallest size."""
+"""The fewest symbols of a text whose parts each hold two rows of the smallest size."""
 
 
 @functools.lru_cache(maxsize=8)
 def _on_device(task: Text, part: str) -> TextPart:
-    """A part of a text, moved to the device once in a process. Those of evaluation have one shape."""
+    """Return a part of a text, moved to the device once in a process. Parts of evaluation have one shape."""
     parts = task._symbols.parts
     symbols = parts[part]
     most = len(symbols) if part == "train" else max(len(parts[name]) for name in PARTS[1:])

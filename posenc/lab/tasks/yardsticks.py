@@ -1,10 +1,10 @@
-"""What a reader that only counts makes of a text: the law of one symbol, of two, and of up to six. No jax.
+"""Losses of models that only count: the law of one symbol, of two, and of up to six. No jax.
 
     p_k(x | c) = (n(c x) + u(c) p_{k-1}(x | c')) / (n(c) + u(c))        p_{-1} = 1 / symbols
 
-n(c x) is how often x followed the last k symbols c in training, n(c) the sum of these, u(c) how many different symbols
-followed; c' is c without its first symbol. That is the method C of prediction by partial matching, interpolated
-(Moffat, 1990; Witten and Bell, 1991). A reader of a row has no more than the symbols of the row before.
+n(c x) is how often x followed the last k symbols c in training, and n(c) the sum of these. u(c) is how many different
+symbols followed; c' is c without its first symbol. That is the method C of prediction by partial matching, interpolated
+(Moffat, 1990; Witten and Bell, 1991). In a row the model sees only the symbols of the row before.
 
 @article{moffat1990implementing, title={Implementing the PPM Data Compression Scheme}, author={Moffat, Alistair},
   journal={IEEE Transactions on Communications}, year={1990}}
@@ -54,7 +54,8 @@ def count_grams(text: Int[np.ndarray, " length"], symbols: int, order: int) -> l
 def counting_losses(
     levels: list[Grams], rows: Int[np.ndarray, "rows T+1"], symbols: int
 ) -> Float[np.ndarray, "rows T"]:
-    """-log p of each symbol of rows but the first, in nats, of a reader of at most so many symbols as levels count."""
+    """Return -log p of each symbol of rows but the first, in nats, by a model of at most as many symbols as levels
+    count."""
     chance = np.full((rows.shape[0], rows.shape[1] - 1), 1 / symbols)
     numbers = np.zeros(rows.shape, np.int64)  # of the gram of k symbols that ends before each place; -1 is none
     for level in levels:
