@@ -3,19 +3,23 @@
 Decimal addition, trained on up to 10 digits (6 with markers) and evaluated on up to 66. The task gives position
 coupling and Abacus the weight of each digit; FIRE with random positions has to find it by markers in the text.
 
-Source: Cho et al. (2024), Position Coupling, arXiv 2405.20671: 30 digits to 200 by one layer, where no encoding fails;
-McLeish et al. (2024), Transformers Can Do Arithmetic with the Right Embeddings, arXiv 2405.17399: 20 digits to 100 with
-up to 0.99, by a recurrent model; Zhou et al. (2024), Transformers Can Achieve Length Generalization But Not Robustly,
-arXiv 2402.09371: 40 digits to 100 with more than 0.98 (without released code).
-Setting: width 64 for 512 to 1024, 10 digits for 20 to 30 and 6 for Zhou's 40, 6,000 steps of 32 for 50,000 of 128 to
-1000; two layers for Zhou's 6 and McLeish's 16, none of them recurrent. Sizes keep the papers' factors: 66 is 6.67 times
-10, 50 five times, 15 two and a half times 6. Of models trained on up to 10 digits Zhou et al. report that none goes
-further (§5, figure 13), so that 6 digits to 15 are not what they found at 40. Numbers of digits are uniform for the
-longer operand, where the papers draw both (`--set uniform=numbers --name both`).
+Source: Cho et al. (2024), Position Coupling, arXiv 2405.20671, where one layer goes from 30 digits to 200 and no
+encoding fails. McLeish et al. (2024), Transformers Can Do Arithmetic with the Right Embeddings, arXiv 2405.17399, from
+20 digits to 100 with up to 0.99, by a recurrent model. Zhou et al. (2024), Transformers Can Achieve Length
+Generalization But Not Robustly, arXiv 2402.09371, from 40 digits to 100 with more than 0.98 (without released code).
+
+Setting: width 64 in place of 512 to 1024, and 6,000 steps of 32 in place of 50,000 of 128 to 1000. Two layers replace
+Zhou's 6 and McLeish's 16, without recurrence. We train on up to 10 digits, they on 20 to 30; on 6 in place of Zhou's
+40. Sizes keep the papers' factors: 66 is 6.67 times 10, 50 five times, 15 two and a half times 6. Zhou et al. report
+that models trained on up to 10 digits do not go further (§5, figure 13). So 6 digits to 15 are not what they found at
+40. Numbers of digits are uniform for the longer operand, where the papers draw both (`--set uniform=numbers --name
+both`).
+
 Cost: about 56 minutes on one core, with other jobs beside.
+
 Command: posenc sweep experiments/addition.py
+
 Variation: posenc run --preset coupling, the published size, on a GPU
-Result: the page addition.md, written from the record.
 """
 
 import dataclasses

@@ -1,20 +1,23 @@
 """Every scheme of the registry on the same probes in decoders: what each of them does.
 
-Of 56 schemes 41 are trained; eleven share RoPE's parameters and differ from it beyond the length trained on, two equal
-another on a line of text, and two are of the plane. A row is a scheme at its defaults, but for constants that belong to
-a length, which a rule in `posenc.lab.spec.atlas` sets for 16 tokens; LSTM and GRU stand beside them. Probes ask for
-offsets, a pointer, distances, indices, counts, a bit to keep, copies and parity. `atlas_encoders` has encoders,
-`atlas_recall` one probe more, `atlas_contrasts` six seeds for what papers say.
+Most schemes are trained. Those of `AFTER_TRAINING` share RoPE's parameters and differ from it beyond the trained
+length. Two equal another on a line of text, and some are of the plane. A row is a scheme at its defaults, apart from
+constants that belong to a length. A rule in `posenc.lab.spec.atlas` sets these for 16 tokens. LSTM and GRU are added.
+Tasks ask for offsets, a pointer, distances, indices, counts, a bit to keep, copies and parity. `atlas_encoders` has
+encoders, `atlas_recall` one task more, `atlas_contrasts` six seeds for claims of papers.
 
-Source: ours; the probes and the rule are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md.
-Setting: two layers of width 64, four heads, trained on up to 16 tokens, 32 for the bit, or 8 symbols for copies and
-parity, 2,000 steps of 32 rows at two rates; a small model that is trained for a minute says what a scheme can do at
-all, and not what it does in a large one.
+Source: ours. The tasks and the rule are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md.
+
+Setting: two layers of width 64, four heads, 2,000 steps of 32 rows at two rates. Training has up to 16 tokens, 32 for
+the bit, or 8 symbols for copies and parity. A small model that trains for a minute shows what a scheme can do at all,
+and not what it does in a large one.
+
 Cost: about 6 hours of one core for two seeds, estimated.
-Command: posenc sweep experiments/atlas.py --only scheme=rope --keep, then posenc sweep experiments/atlas.py, then
-python experiments/atlas.py atlas, which evaluates RoPE's models under the schemes that change it after training
+
+Command: posenc sweep experiments/atlas.py --only scheme=rope --keep, then posenc sweep experiments/atlas.py. Then
+python experiments/atlas.py atlas evaluates RoPE's models under the schemes that change it after training.
+
 Variation: posenc sweep experiments/atlas.py --only task=count_symbol scheme=rope,t5,fox --set length=32 --name doubled
-Result: the page atlas.md, written from the record.
 """
 
 from dataclasses import replace

@@ -3,14 +3,17 @@
 The atlas has two seeds, which decide nothing between schemes that are close. These orders were written down before the
 probes were trained, and are read by the metric of the probe.
 
-Source: ours; the tasks are probes of `experiments/atlas.py`. What Li, Chen, Hua, Ruoss, Yang, Lin and Tan found
-is from memory.
-Setting: as in `experiments/atlas.py`: two layers of width 64, trained on up to 16 tokens, or 8 symbols for copies, in
-2,000 steps; the papers trained language models, and what they call beyond the trained length is thousands of tokens.
-Cost: about an hour of one core, of which half for the bit.
+Source: ours. The tasks are those of `experiments/atlas.py`. The findings of Li, Chen, Hua, Ruoss, Yang, Lin and Tan are
+from memory.
+
+Setting: as in `experiments/atlas.py`. Two layers of width 64 train for 2,000 steps on up to 16 tokens, or 8 symbols for
+copies. The papers trained language models, and mean thousands of tokens by beyond the trained length.
+
+Cost: about an hour of one core, half of it for the bit.
+
 Command: posenc sweep experiments/atlas_contrasts.py
+
 Variation: posenc sweep experiments/atlas_contrasts.py --only scheme=hope,rope --set length=32 --name longer
-Result: the page atlas_contrasts.md, written from the record.
 """
 
 import dataclasses

@@ -1,17 +1,20 @@
 """Every scheme of the registry on the same probes in encoders, which see no order but what a scheme tells them.
 
-Rows and probes are those of `experiments/atlas.py`, without what is defined for decoders alone, and with the order of
-two marks, which a decoder has by its mask. ALiBi has two more rows, with penalties that tell left from right.
+Rows and tasks are those of `experiments/atlas.py`, without those defined for decoders alone. The order of two marks is
+added, which a decoder has by its mask. ALiBi has two more rows, with penalties that separate left from right.
 
-Source: ours; rows and probes are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md.
+Source: ours. Rows and tasks are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md.
+
 Setting: two layers of width 64, four heads, trained on up to 16 tokens, 2,000 steps of 32 rows at two rates, as in
 `experiments/atlas.py`.
+
 Cost: about 6 hours of one core for two seeds, estimated.
+
 Command: posenc sweep experiments/atlas_encoders.py --only scheme=rope --keep, then posenc sweep
-experiments/atlas_encoders.py, then python experiments/atlas.py atlas_encoders atlas_encoders, which evaluates RoPE's
-models under the schemes that change it after training
+experiments/atlas_encoders.py. Then python experiments/atlas.py atlas_encoders atlas_encoders evaluates RoPE's models
+under the schemes that change it after training.
+
 Variation: posenc sweep experiments/atlas_encoders.py --only task=before scheme=rope,t5 --set length=32 --name longer
-Result: the page atlas_encoders.md, written from the record.
 """
 
 from posenc.lab.spec import atlas

@@ -1,14 +1,17 @@
 """Penalties of distance that the atlas calls not learned, trained twice as long: slow, or unable?
 
-After the 2,000 steps of the atlas KERPLE and ALiBi with the published slopes had not learned the token three places
-back, and their losses still fell. Here they have 4,000, beside ALiBi with slopes for this length.
+After the 2,000 steps of the atlas KERPLE and ALiBi with the published slopes had not learned the token three back.
+Their losses still fell. Here they have 4,000, beside ALiBi with slopes for this length.
 
-Source: ours; rows and probe are those of `experiments/atlas.py`. What Chi et al. found is from memory.
-Setting: as in `experiments/atlas.py`: two layers of width 64, trained on up to 16 tokens, with twice the steps.
+Source: ours. Rows and task are those of `experiments/atlas.py`. The finding of Chi et al. is from memory.
+
+Setting: as in `experiments/atlas.py`, with twice the steps. Two layers of width 64 train on up to 16 tokens.
+
 Cost: about 9 minutes of one core.
+
 Command: posenc sweep experiments/atlas_longer.py
+
 Variation: posenc sweep experiments/atlas_longer.py --only scheme=kerple --set steps=8000 --name longest
-Result: the page atlas_longer.md, written from the record.
 """
 
 import dataclasses

@@ -1,16 +1,19 @@
 """Six seeds of recall: a quarter of RoPE's runs do not learn it in 4,000 steps, and RoPE stretched recalls farther.
 
-The atlas has two seeds of each row. Here RoPE stands beside two schemes that are to recall better, and under schemes
+The atlas has two seeds of each row. Here RoPE is compared with two schemes that are to recall better, and with schemes
 that stretch it after training.
 
-Source: ours; the task is that of `experiments/atlas_recall.py`. Yang et al. (2025), PaTH, and Movahedi et al. (2025),
+Source: ours. The task is that of `experiments/atlas_recall.py`. Yang et al. (2025), PaTH, and Movahedi et al. (2025),
 Selective RoPE, say in their abstracts that these are ahead.
-Setting: as in `experiments/atlas_recall.py`: decoders of two layers, 32 tokens, 4,000 steps.
+
+Setting: as in `experiments/atlas_recall.py`. Decoders of two layers train on 32 tokens in 4,000 steps.
+
 Cost: about 70 minutes of one core.
+
 Command: posenc sweep experiments/atlas_recall_seeds.py --keep, then
 python experiments/atlas.py atlas_recall_seeds atlas_recall_seeds, which adds RoPE's models under what changes them
+
 Variation: posenc sweep experiments/atlas_recall_seeds.py --set steps=8000 --name longer
-Result: the page atlas_recall_seeds.md, written from the record.
 """
 
 import dataclasses

@@ -1,18 +1,21 @@
 """An average of all tokens counts; to look one up takes weights, additive or by products.
 
-One layer of one head of 64 features, its scores made in four ways: all alike, by a small layer for each pair, by
-products, and by products over the root of the width. Counting needs no more than the average. The average does not keep
-the token three places back, or the one beside a key.
+One layer of one head of 64 features makes its scores in four ways. They are all equal, by a small layer for each pair,
+by products, or by products over the root of the width. Counting needs no more than the average. The average does not
+keep the token three back, or the one beside a key.
 
-Source: Bahdanau et al. (2014), Neural Machine Translation by Jointly Learning to Align and Translate, arXiv 1409.0473;
-Vaswani et al. (2017), §3.2.1, after Britz et al. (2017): additive scores do better than products without the root where
-the head is wide. An average cannot look up, by arithmetic: it weighs all tokens alike.
-Setting: toy tasks of ours in place of translation, sinusoids at the input of every model; for keys, the embedding of a
-token is mixed with the one before it by a convolution, so that one look-up is enough.
+Source: Bahdanau et al. (2014), Neural Machine Translation by Jointly Learning to Align and Translate, arXiv 1409.0473.
+Vaswani et al. (2017), §3.2.1, after Britz et al. (2017), say that additive scores do better than products without the
+root if the head is wide. An average cannot look up, by arithmetic, because it weighs all tokens equally.
+
+Setting: small tasks of ours in place of translation, with sinusoids at the input of every model. For keys, a
+convolution mixes the embedding of a token with the one before it, so that one look-up is enough.
+
 Cost: about 7 minutes on 2 cores.
+
 Command: posenc sweep experiments/averaging.py
+
 Variation: posenc sweep experiments/averaging.py --only attention=dot --set steps=5000 --name longer
-Result: the page averaging.md, written from the record.
 """
 
 import dataclasses

@@ -1,19 +1,23 @@
 """In encoders RoPE aliases beyond the trained length; with a base near it, RoPE carries an offset 16 times as far.
 
-A score under RoPE is a sum of cosines of the distance. Where whole turns of its fast pairs meet, a key has the phases
-of the one that is looked for: an alias. The larger the base, the fewer pairs turn over the distances trained on, two of
-eight at 10,000 and six at 10, and the nearer aliases are; docs/rope-aliases.md has the arithmetic. The token three and
-five places back, with bases from 10 to 100,000, in encoders and decoders trained on up to 16 tokens and evaluated on up
-to 256.
+A score under RoPE is a sum of cosines of the distance. If whole turns of its fast pairs meet, a wrong key has the
+phases of the right one: an alias. With a larger base fewer pairs turn over the trained distances, and aliases are
+nearer. Six of eight turn at base 10, and two at 10,000; docs/rope-aliases.md has the arithmetic. The tasks are the
+token three and five back, with bases from 10 to 100,000. Encoders and decoders train on up to 16 tokens and are
+evaluated on up to 256.
 
 Source: Oka et al. (2026), Frequency Bands in RoPE, ICLR: a base near the training length extrapolates better, a larger
 one worse. Xiaoran Liu et al. (2023), Scaling Laws of RoPE-based Extrapolation, arXiv 2310.05209, find a smaller base
 and a larger one better after fine-tuning, which is not done here. The probes and the arithmetic are ours.
-Setting: two layers of width 64, heads of 16 features, 16 tokens; theirs are language models, measured in perplexity.
-Cost: 35 minutes on 2 cores by --dry-run; 74 with many other jobs beside.
+
+Setting: two layers of width 64, heads of 16 features, 16 tokens. The papers have language models, measured in
+perplexity.
+
+Cost: 35 minutes on 2 cores by --dry-run, and 74 with many other jobs beside.
+
 Command: posenc sweep experiments/base.py
+
 Variation: posenc sweep experiments/base.py --set length=32 sizes=16,32,40,48,64,128,256 --name doubled
-Result: the page base.md, written from the record.
 """
 
 from posenc.lab.results.published import Order

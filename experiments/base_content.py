@@ -1,17 +1,20 @@
 """A small base of RoPE carries a distance further, a large one what is looked up by content: they want different bases.
 
-Pairs that hardly turn leave a part of the score to content alone, at any distance; at base 10 the slowest of eight
-turns once in 47 tokens, so none is left. Recall by key and a pointer of up to four places in decoders, with bases from
-10 to 10,000.
+Pairs that hardly turn leave a part of the score to content alone, at any distance. At base 10 the slowest of eight
+turns once in 47 tokens, so no such pair is left. The tasks are recall by key and a pointer of up to four places in
+decoders, with bases from 10 to 10,000.
 
 Source: Oka et al. (2026), Frequency Bands in RoPE, ICLR: a base near the training length extrapolates better, a larger
 one worse. The probes and the other predictions are ours.
-Setting: two layers of width 64, heads of 16 features; trained on up to 16 tokens, for recall on 32 with four keys and
-no convolution before the model; theirs are language models, measured in perplexity.
-Cost: about 3 hours on one core, of which half an hour for the pointer.
+
+Setting: two layers of width 64, heads of 16 features, trained on up to 16 tokens. Recall has 32 tokens with four keys
+and no convolution before the model. The papers have language models, measured in perplexity.
+
+Cost: about 3 hours on one core, half an hour of it for the pointer.
+
 Command: posenc sweep experiments/base_content.py
+
 Variation: posenc sweep experiments/base_content.py --only scheme=rope --set steps=8000 --name longer
-Result: the page base_content.md, written from the record.
 """
 
 from posenc.lab.results.published import Order

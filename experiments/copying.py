@@ -4,15 +4,18 @@ The share of whole answers that are right, for five schemes on three tasks, and 
 The winner depends on the variant: of the published runs T5's bias copies random tokens farther than nope does.
 
 Source: Kazemnejad et al. (2023), The Impact of Positional Encoding on Length Generalization in Transformers, arXiv
-2305.19466: mean reciprocal ranks over ten tasks (figure 1); numbers by task from the authors' released runs of copy
-(variant 3) and reverse (variant 1), mean of 3.
-Setting: 3 layers of width 64 for 12 of 768, lengths to 10 for 20, numbers of 4 digits for 8, 20 symbols for some
-thousand, 1,500 steps at 3e-3 for 40,000 at 3e-5; three tasks for ten. Numbers by task are of sizes to twice those
-trained on, ranks of all sizes beyond.
+2305.19466. Mean reciprocal ranks are over ten tasks (figure 1). Numbers by task are means of 3 of the authors' released
+runs, of copy (variant 3) and reverse (variant 1).
+
+Setting: 3 layers of width 64 in place of 12 of 768, and 1,500 steps at 3e-3 in place of 40,000 at 3e-5. Lengths go to
+10 in place of 20, numbers have 4 digits in place of 8, and there are 20 symbols in place of some thousand. Three tasks
+replace ten. Numbers by task are of sizes to twice the trained ones, ranks of all sizes beyond.
+
 Cost: about 2 hours on one core, with other jobs beside.
+
 Command: posenc sweep experiments/copying.py
+
 Variation: posenc sweep --preset kazemnejad --grid task=copy,reverse scheme=nope,t5,alibi, the published size, on a GPU
-Result: the page copying.md, written from the record.
 """
 
 import dataclasses

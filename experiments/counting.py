@@ -1,17 +1,21 @@
 """Positions that count what matters follow a program of counters; positions that count tokens lose it.
 
-Programs set, increment and print variables among statements that do nothing, so the distance to the last assignment
+Programs set, increment and print variables among statements that do nothing. So the distance to the last assignment
 matters little, and the number of increments since then decides.
 
-Source: Golovneva et al. (2024), Contextual Position Encoding: Learning to Count What's Important, arXiv 2405.18719,
-table 3: CoPE ahead of absolute and of relative (Shaw's) positions; §5.2, from memory: further ahead in longer contexts.
-Setting: 2 layers of width 64 for 4 of 256, to 16 statements for 512, every other statement with an effect for one in
-seven, 7,200 steps for 15,600.
+Source: Golovneva et al. (2024), Contextual Position Encoding: Learning to Count What's Important, arXiv 2405.18719. In
+table 3 CoPE is ahead of absolute and of relative (Shaw's) positions. In §5.2, from memory, it is further ahead in
+longer contexts.
+
+Setting: 2 layers of width 64 in place of 4 of 256, and 7,200 steps in place of 15,600. Programs have up to 16
+statements in place of 512, and every other one has an effect in place of one in seven.
+
 Cost: about three hours on one core, with other jobs beside.
+
 Command: posenc sweep experiments/counting.py
-Variation: posenc sweep experiments/counting.py --only scheme=cope,learned,shaw,nope --set steps=15600 --name longer;
-posenc sweep --preset cope --grid scheme=cope,learned,shaw is the published size, on a GPU
-Result: the page counting.md, written from the record.
+
+Variation: posenc sweep experiments/counting.py --only scheme=cope,learned,shaw,nope --set steps=15600 --name longer. On
+a GPU, posenc sweep --preset cope --grid scheme=cope,learned,shaw is the published size.
 """
 
 from posenc.lab.results.published import Order

@@ -1,18 +1,24 @@
 """Recurrent networks carry regular tasks to any length, and a Transformer carries none of them but the easiest.
 
-Four tasks that an automaton with a few states solves: whether both ends are equal, a parity, a walk on a cycle, the
-value of a sum of products mod 5. A plain recurrent network and an LSTM read the string once; an encoder with each of
-five encodings sees all of it at once.
+An automaton with a few states solves the four tasks. They are whether both ends are equal, a parity, a walk on a cycle,
+and the value of a sum of products mod 5. A plain recurrent network and an LSTM read the string once. An encoder with
+each of five encodings sees all of it at once.
 
 Source: Delétang et al. (2023), Neural Networks and the Chomsky Hierarchy, arXiv 2207.02098, Table 2 and Appendix B (the
 Transformer on even pairs from memory). They report the best encoding without its name; here it is the one that is best
 in Table 1 of Ruoss et al. (2023), whose setting is the same (from memory).
-Setting: encoders of 2 layers and 4 heads for 5 and 8, norms before for after, one recurrent layer of width 64, lengths
-to 16 for 40, evaluated at seven from 18 to 200 for every one from 41 to 500, whose mean is by the trapezoid rule here,
-3,000 steps of 32 at one rate for 1 million of 128 at three. Theirs is the best of 10 seeds and three rates.
-Cost: about 50 minutes on 2 cores, estimated; cycle navigation and parity alone, by --only, 27.
+
+Setting: encoders of 2 layers and 4 heads in place of 5 and 8, with norms before in place of after, and one recurrent
+layer of width 64. Lengths go to 16 in place of 40. Seven sizes from 18 to 200 replace every one from 41 to 500, and
+their mean is by the trapezoid rule. There are 3,000 steps of 32 at one rate in place of 1 million of 128 at three.
+Theirs is the best of 10 seeds and three rates.
+
+Cost: about 50 minutes on 2 cores, estimated. Cycle navigation and parity alone, by --only, take 27.
+
 Command: posenc sweep experiments/deletang.py
+
 Variation: posenc sweep experiments/deletang.py --only task=parity_check,cycle_navigation --set steps=20000 --name long
+
 Result: not run.
 """
 

@@ -1,25 +1,28 @@
 """Rescaled rotations extend the context of a model trained with RoPE: some without training, most after a little.
 
 Decoders are trained under RoPE on up to 16 tokens. Then ten methods extend their context to 2, 4, 8 and 16 times as
-much: without further training, by an evaluation of the same parameters under another scheme, and after as many steps
-again at 8 times the length. Three tasks: the token three places back, recall by key (MQAR), and a needle among fillers.
+much. Some runs have no further training: the same parameters are evaluated under another scheme. Others train as many
+steps again at 8 times the length. The tasks are the token three back, recall by key (MQAR), and a needle among fillers.
 
-Source: Chen et al. (2023), Position Interpolation, arXiv 2306.15595; bloc97 (2023), NTK-aware scaling; emozilla (2023),
-dynamic NTK; Peng et al. (2024), YaRN, arXiv 2309.00071; Ding et al. (2024), LongRoPE, arXiv 2402.13753; Llama 3.1; Jin
-et al. (2024), SelfExtend, arXiv 2401.01325; Su (2023), ReRoPE, kexue.fm/archives/9708.
-Setting: two layers and width 64 for 32 and 4096, 16 tokens for 2048 and more, accuracy on tasks for perplexity on
-text. The base stays 10,000, so that one of eight pairs turns within 16 tokens, where 45 of 64 do within the 4096 of
-Llama 2; RoPE fails beyond all the same: in a pilot of one seed, which is right in every row of 16 tokens, 0.58, 0.77
-and 0.54 of the answers at 256 were. Ramps in turns keep that pair and divide the others: those of yarn and by_parts as
-published, that of llama3 from 1 to 2 turns. Windows are half the length, for self_extend and rerope, and groups as
-large as the factor needs. LongRoPE's factors come from a search that is not made here: longrope is pi beyond 16 tokens,
-with its magnitude. log n scales the scores of a model that was trained without it, where Su trained with it. Before
-the model of recall stands a convolution of two taps, as in recall.py.
-Cost: about 2 hours and a half on one core, of which a third for each task.
+Source: Chen et al. (2023), Position Interpolation, arXiv 2306.15595. bloc97 (2023), NTK-aware scaling. emozilla (2023),
+dynamic NTK. Peng et al. (2024), YaRN, arXiv 2309.00071. Ding et al. (2024), LongRoPE, arXiv 2402.13753. Llama 3.1. Jin
+et al. (2024), SelfExtend, arXiv 2401.01325. Su (2023), ReRoPE, kexue.fm/archives/9708.
+
+Setting: two layers and width 64 in place of 32 and 4096, 16 tokens in place of 2048 and more, and accuracy on tasks in
+place of perplexity on text. The base stays 10,000. So one of eight pairs turns within 16 tokens; 45 of 64 do within the
+4096 of Llama 2. RoPE fails beyond all the same. In a pilot of one seed, right in every row of 16 tokens, it had 0.58,
+0.77 and 0.54 of the answers at 256. Ramps in turns keep that pair and divide the others. Those of yarn and by_parts are
+as published, and that of llama3 goes from 1 to 2 turns. Windows are half the length, for self_extend and rerope, and
+groups as large as the factor needs. LongRoPE's factors come from a search that is not made here. Here longrope is pi
+beyond 16 tokens, with its magnitude. log n scales the scores of a model that was trained without it, where Su trained
+with it. As in recall.py, a convolution of two taps comes before the model of recall.
+
+Cost: about 2 hours and a half on one core, a third for each task.
+
 Command: posenc sweep experiments/extension.py --keep, then python -m experiments.extension runs/extension, which
 evaluates the kept models under the other schemes and writes the record
+
 Variation: posenc sweep experiments/extension.py --only then=none --set scheme="rope(base=10.0)" --name turning
-Result: the page extension.md, written from the record.
 """
 
 from dataclasses import replace
@@ -65,25 +68,26 @@ WITHOUT = [
     ("rerope", "rope", SU, "copy"),
     ("log_n", "rope", f"{SU}, of a model trained with it", "copy"),
 ]
-"""Which method is better than which, without further training; the source, and where it was seen."""
+"""The order of methods without further training; the source, and where it was seen."""
 AFTER = [
     ("pi", "rope", "Chen et al. (2023), §3.2", "paper"),
     ("pi", "ntk", f"{PENG}, §3.1", "paper"),
     ("by_parts", "pi", f"{PENG}, §3.2", "paper"),
 ]
-"""The same after it, at the length of the further training: since all are right there in the end, which one needs fewer
-steps of it."""
+"""The order after further training, at its length. All are right there in the end, so it counts how few steps each
+needs."""
 FURTHER = [("yarn", "pi", f"{PENG}, §3.4", "paper")]
-"""The same beyond that length."""
+"""The order after further training, beyond its length."""
 
 
 def scheme(method, factor):
-    """The text of a method's scheme for a context so many times as long."""
+    """Return the text of a method's scheme for a context that is `factor` times as long."""
     return SCHEMES[method].format(f=factor, group=2 * factor - 1)
 
 
 def label(method, factor, tuned):
-    """What results call a method: trained further at its length, or evaluated with the parameters of rope."""
+    """Return the label of a method in results: trained further at its length, or evaluated with the parameters of
+    rope."""
     text = scheme(method, TUNED if tuned else factor)
     short = text.replace("factor=8.0, " if method == "llama3" else "(factor=4.0)", "")  # as it is by default
     if tuned:

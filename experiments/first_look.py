@@ -3,11 +3,13 @@
 Two probes, mirror images of each other: which token stands three places back, and at which of the first eight indices
 the marked token stands. Trained on sequences of up to 16 tokens, evaluated on up to 64.
 
-Source: the probes are ours; the question is that of Kazemnejad et al. (2023) and Ruoss et al. (2023).
-Cost: about 12 minutes on 2 cores; `posenc quickstart`, which trains 4 seeds for 300 steps, about 2.
+Source: the tasks are ours. The question is that of Kazemnejad et al. (2023) and Ruoss et al. (2023).
+
+Cost: about 12 minutes on 2 cores. `posenc quickstart`, which trains 4 seeds for 300 steps, takes about 2.
+
 Command: posenc sweep experiments/first_look.py
+
 Variation: posenc sweep experiments/first_look.py --set length=32 sizes=8,16,32,40,48,64,96,128 --name doubled
-Result: the page first_look.md, written from the record.
 """
 
 from posenc.lab.spec.experiment import grid

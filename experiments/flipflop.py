@@ -6,12 +6,15 @@ write back; positions that count tokens blur its place, positions that count wha
 Source: Liu et al. (2023), Exposing Attention Glitches with Flip-Flop Language Modeling, arXiv 2306.00946, an LSTM makes
 no errors and Transformers do; Golovneva et al. (2024), arXiv 2405.18719, table 2: errors of 6.8 % with absolute
 positions, 1.8 % with RoPE, none with CoPE at the length trained on.
+
 Setting: 2 layers of width 64 for 6 of 512, 64 tokens for 512, evaluated on longer texts. The papers also evaluate
 sparser and denser texts than those trained on: `--keep`, then `posenc evaluate flipflop --task "flip_flop(p=0.98)"`.
+
 Cost: about 50 minutes on one core.
+
 Command: posenc sweep experiments/flipflop.py
+
 Variation: posenc sweep --preset flipflop --grid scheme=learned,rope,cope, the published size, on a GPU
-Result: the page flipflop.md, written from the record.
 """
 
 from posenc.lab.results.published import Order, Published

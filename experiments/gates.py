@@ -1,15 +1,18 @@
 """A plain recurrent network learns to pass sixteen tokens along; LSTM and GRU, with gates, are not there yet.
 
 Every token from the seventeenth on is answered with the one sixteen places back, so that a network must hold sixteen
-tokens at once. LSTM and GRU stand beside plain networks, whose recurrent matrix starts orthogonal or normal.
+tokens at once. LSTM and GRU are compared with plain networks, whose recurrent matrix starts orthogonal or normal.
 
 Source: Hochreiter and Schmidhuber (1997), Long Short-Term Memory, on why plain recurrence forgets and gates do not. The
 task is ours, and so are the claims for GRU.
+
 Setting: as in `memory`, with one distance, ten times the steps, and two rates, chosen by seeds of their own.
+
 Cost: about 50 minutes on one core.
+
 Command: posenc sweep experiments/gates.py
+
 Variation: posenc sweep experiments/gates.py --set 'task=token_k_back(k=8)' --name eight
-Result: the page gates.md, written from the record.
 """
 
 from posenc.lab.results.published import Order

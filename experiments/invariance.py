@@ -1,17 +1,20 @@
 """Schemes of distance do not notice where a text begins, if what is before it is masked, before training and after.
 
-Two measurements of a whole model, untrained and trained: how much its outputs change when a text is moved further along
-(the tokens before it are masked), and how much its last output changes when one earlier token is replaced. Then the
-accuracy of the trained model behind fillers, at offsets beyond those trained on.
+A whole model is measured twice, untrained and trained. The first is how much its outputs change when a text is moved
+further along, with the tokens before it masked. The second is how much its last output changes when one earlier token
+is replaced. Then the trained model's accuracy behind fillers is measured, at offsets beyond the trained ones.
 
 Source: Vaswani et al. (2017), Press et al. (2022), Su et al. (2021) and others state what each scheme depends on;
 `posenc list` shows it. A function of distances does not change under translation, by arithmetic.
+
 Setting: decoders of two layers and width 64 on a probe of ours, the token three places back, behind 1 to 8 fillers.
+
 Cost: about 40 minutes on one core.
+
 Command: posenc sweep experiments/invariance.py --keep, then python experiments/invariance.py runs/invariance, which
 writes its measurements beside the record
+
 Variation: posenc sweep experiments/invariance.py --set steps=2000 --name longer
-Result: the page invariance.md, written from the record.
 """
 
 import csv
@@ -50,8 +53,8 @@ def runs():
 
 
 def figure(results):
-    """Rows of schemes: accuracy behind fillers that are seen, then what was measured of trained models: change under
-    translation, and influence."""
+    """Draw rows of schemes: accuracy behind seen fillers, and the change under translation and the influence of trained
+    models."""
     from statistics import median
 
     from posenc.lab.figures.panel_captions import plain_caption
@@ -84,7 +87,8 @@ def figure(results):
 
 
 def meter():
-    """A function of a model: what its outputs do when a text is moved, or one token is another: (what, x, value).
+    """Return a function of a model that measures its outputs when a text is moved, or one token is another. It gives
+    (what, x, value).
 
     Models of one scheme share what it compiles.
     """

@@ -3,21 +3,24 @@
 The text copies parts of itself, its least loss is known token by token, and half a nat lies more than 64 tokens back.
 `language_control` has a source whose memory ends after 16 tokens, on which every local scheme must be flat.
 
-Source: ours; the orders are those of perplexity on text: Press et al. (2022), ALiBi; Chi et al. (2022), KERPLE; Chi et
-al. (2023), Sandwich; Sun et al. (2023), xPos; Li et al. (2024), FIRE; Lin et al. (2025), FoX; Tan et al. (2025),
-stick-breaking; Peng et al. (2024) and Su (2023), of RoPE stretched without training. They are from memory but for xPos
-and FoX, read in the papers, and ALiBi, whose caption others quote. Haviv et al. (2022) say, their introduction, that
-models without positions come near those with them inside the trained length: likeness, and so not among the orders.
-Setting: two layers of width 64, four heads, 64 tokens of 16 symbols for 512 and more of text, 2,000 steps of 16 rows.
-A convolution of three taps stands before every model, without which copies are hardly learned in these steps; nats of
-papers do not compare with these.
+Source: ours. The orders are those of perplexity on text. Press et al. (2022), ALiBi. Chi et al. (2022), KERPLE. Chi et
+al. (2023), Sandwich. Sun et al. (2023), xPos. Li et al. (2024), FIRE. Lin et al. (2025), FoX. Tan et al. (2025),
+stick-breaking. Peng et al. (2024) and Su (2023), of RoPE stretched without training. They are from memory but for xPos
+and FoX, read in the papers, and ALiBi, whose caption others quote. Haviv et al. (2022) say in their introduction that
+models without positions come near those with them inside the trained length. That is likeness, and so not among the
+orders.
+
+Setting: two layers of width 64, four heads, 2,000 steps of 16 rows. Texts have 64 tokens of 16 symbols, in place of 512
+and more of text. A convolution of three taps comes before every model; without it copies are hardly learned in these
+steps. Nats of papers do not compare with these.
+
 Cost: about 3 hours of one core.
-Command: posenc sweep experiments/language.py --only scheme=rope --keep, then
-posenc sweep experiments/language.py, then
-python experiments/language.py language, which evaluates the kept models of RoPE under the schemes that stretch it and
-writes the record
+
+Command: posenc sweep experiments/language.py --only scheme=rope --keep, then posenc sweep experiments/language.py. Then
+python experiments/language.py language evaluates the kept models of RoPE under the schemes that stretch it and writes
+the record.
+
 Variation: posenc sweep experiments/language.py --set stem=none steps=8000 batch=32 --name without
-Result: the page language.md, written from the record.
 """
 
 from pathlib import Path
@@ -33,9 +36,9 @@ SCHEMES = "nope sinusoidal learned rope alibi kerple sandwich fire t5 xpos fox s
 NEAR, FAR = (128, 256), (512, 1024)
 STRETCHED = {"ntk": "ntk", "yarn": "yarn", "rerope": "rerope(window=32)"}
 STRETCHED |= {"log_n": "log_n + rope"}
-"""What RoPE's parameters are evaluated under, for four times the length; YaRN without its further training."""
+"""Schemes under which RoPE's parameters are evaluated, for four times the length; YaRN without its further training."""
 SHOWN = "nope sinusoidal rope alibi t5 kerple fire fox".split()
-"""What one panel can hold; "nope" is the LSTM too. Results without any of them are drawn whole."""
+"""Schemes that one panel can hold; "nope" is the LSTM too. Results without any of them are drawn whole."""
 
 plan = Plan(steps=2000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3, 3e-3), sizes=(64, 128, 256, 512, 1024), rows=256)
 titles = {COPIES: "A text that copies itself"}

@@ -1,14 +1,17 @@
 """A source whose memory ends after 16 tokens: a scheme that is not flat on it beyond training does more than see less.
 
-A hidden Markov chain of 16 states forgets within 16 tokens, so that a window loses nothing. Who loses on copies
-(`language`) and not here lacks reach; who loses here too is confused by places that training did not have.
+A hidden Markov chain of 16 states forgets within 16 tokens, so that a window loses nothing. A scheme that loses on
+copies (`language`) and not here lacks reach. A scheme that loses here too is disturbed by unseen positions.
 
 Source: ours, as the control of `experiments/language.py`.
+
 Setting: as in `experiments/language.py`, with three seeds, which decide no order.
+
 Cost: about 2 hours of one core.
+
 Command: posenc sweep experiments/language_control.py
-Variation: posenc sweep experiments/language_control.py --only scheme=rope,alibi,nope --seeds 3:6 --name more
-Result: the page language_control.md, written from the record.
+
+Variation: posenc sweep experiments/language_control.py --only scheme=rope,alibi,nope --set seeds=3,4,5 --name more
 """
 
 import dataclasses

@@ -1,17 +1,20 @@
-"""Which schemes carry a string task beyond the trained lengths, and do random positions help?
+"""Some schemes carry a string task beyond the trained lengths, and random positions help.
 
-The question of Ruoss et al. (2023), in a size that two cores train within an hour: an encoder trained on strings of 1
-to 16 characters, evaluated on up to 64. Every seed is shown; the paper shows the best of 30 runs.
+The question is that of Ruoss et al. (2023), in a size that two cores train within an hour. An encoder trains on strings
+of 1 to 16 characters and is evaluated on up to 64. Every seed is shown; the paper shows the best of 30 runs.
 
 Source: Ruoss et al. (2023), Randomized Positional Encodings Boost Length Generalization of Transformers, Table 1, from
 memory, as in experiments/ruoss.py, which says what supports it.
-Setting: 3 layers for 5, norms before for after, lengths to 16 for 40, evaluated at five from 20 to 64 for every one
-from 41 to 500, whose mean is by the trapezoid rule here, 1,200 steps at one rate for 1 million at three, positions
-below 128 for 2048; experiments/ruoss.py is the whole table.
+
+Setting: 3 layers in place of 5, norms before in place of after, and lengths to 16 in place of 40. Five sizes from 20 to
+64 replace every one from 41 to 500, and their mean is by the trapezoid rule. There are 1,200 steps at one rate in place
+of 1 million at three, and positions below 128 in place of 2048. experiments/ruoss.py is the whole table.
+
 Cost: half an hour on 2 cores.
-Command: posenc sweep experiments/length.py; then posenc plot experiments/length.py draws the committed record again.
+
+Command: posenc sweep experiments/length.py. Then posenc plot experiments/length.py draws the committed record again.
+
 Variation: posenc sweep experiments/length.py --set steps=10000 seeds=10 --name long
-Result: the page length.md, written from the record.
 """
 
 from posenc.lab.results.published import Order, Published

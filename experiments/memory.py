@@ -3,14 +3,18 @@
 At every token the model names the one k places back, so a state has to hold k tokens at once. Each k from 1 to 24 is
 trained alone, on about 32 tokens. Two convolutions of four taps see seven tokens, and beyond them nothing.
 
-Source: Hochreiter and Schmidhuber (1997), Long Short-Term Memory, on why plain recurrence forgets; Bai et al. (2018),
-An Empirical Evaluation of Generic Convolutional and Recurrent Networks, arXiv 1803.01271, where convolutions that see a
-whole text keep it and LSTM and GRU do not; ours see seven tokens. The orders of GRU and of attention are ours.
-Setting: the task is ours, models are two layers of width 64; the order of those papers applies, their numbers do not.
+Source: Hochreiter and Schmidhuber (1997), Long Short-Term Memory, on why plain recurrence forgets. Bai et al. (2018),
+An Empirical Evaluation of Generic Convolutional and Recurrent Networks, arXiv 1803.01271. There convolutions that see a
+whole text keep it, and LSTM and GRU do not; ours see seven tokens. The orders of GRU and of attention are ours.
+
+Setting: the task is ours, and models are two layers of width 64. The order of those papers applies, their numbers do
+not.
+
 Cost: about 30 minutes on one core.
+
 Command: posenc sweep experiments/memory.py
+
 Variation: posenc sweep experiments/memory.py --set steps=3000 --name longer
-Result: the page memory.md, written from the record.
 """
 
 from posenc.lab.results.published import Order, Published

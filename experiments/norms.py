@@ -5,11 +5,14 @@ show those that tie in validation, which hide the failure of norms after each su
 
 Source: Xiong et al. (2020), On Layer Normalization in the Transformer Architecture, arXiv 2002.04745, on translation
 and BERT pre-training; norms follow each sum in Vaswani et al. (2017), and in the runs of Ruoss et al. (2023).
+
 Setting: a probe of ours in place of translation, width 64, norms with a scale and no shift.
+
 Cost: about 35 minutes on one core.
+
 Command: posenc sweep experiments/norms.py
+
 Variation: posenc sweep experiments/norms.py --set warmup=0.1 --name warmed_up
-Result: the page norms.md, written from the record.
 """
 
 from posenc.lab.results.published import Order

@@ -1,18 +1,21 @@
 """Without positions, attention that sees both ways cannot tell order at all; under a causal mask it can.
 
-Which of two marks came first is a fair bet for a model that sees a set. Schemes whose scores depend on how far apart
-tokens are and not on which is to the left (symmetric ALiBi, KERPLE, Sandwich) can tell that, since the question stands
-at the end, but not a token's left neighbour from its right. The token one place back is found by a decoder without any
-encoding, since its mask shows how many tokens stand before each.
+For a model that sees a set, the order of two marks is a fair bet. The scores of symmetric ALiBi, KERPLE and Sandwich
+depend on how far apart tokens are, and not on which is to the left. Such schemes find the order, since the question
+stands at the end. They cannot separate a token's left neighbour from its right. A decoder without any encoding finds
+the token one place back, since its mask shows how many tokens stand before each.
 
-Source: Vaswani et al. (2017), §3.5, attention has no order; Haviv et al. (2022), Transformer Language Models without
-Positional Encodings Still Learn Positional Information, arXiv 2203.16634, §5 and §6: a decoder without encoding learns
-positions, an encoder does not (table 4). A set gives 0.5 by arithmetic.
-Setting: the tasks are ours; both models have two layers of width 64.
+Source: Vaswani et al. (2017), §3.5, that attention has no order. Haviv et al. (2022), Transformer Language Models
+without Positional Encodings Still Learn Positional Information, arXiv 2203.16634, §5 and §6. There a decoder without
+encoding learns positions, an encoder does not (table 4). A set gives 0.5 by arithmetic.
+
+Setting: the tasks are ours. Both models have two layers of width 64.
+
 Cost: about 45 minutes on one core.
+
 Command: posenc sweep experiments/permutation.py
+
 Variation: posenc sweep experiments/permutation.py --only model=decoder --set depth=1 --name one_layer
-Result: the page permutation.md, written from the record.
 """
 
 from posenc.lab.results.published import Order, Published

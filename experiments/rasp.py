@@ -1,17 +1,23 @@
-"""What a short RASP-L program solves goes on beyond the lengths trained on; what needs an index or a parity stops.
+"""Tasks with a short RASP-L program go on beyond the trained lengths; tasks that need an index or a parity stop.
 
-Five tasks of one decoder. Three have a short program without arithmetic on positions: counting up, naming the most
-frequent symbol, and copying a string whose symbols all differ, where the last one written tells where to go on. Two
-have none: copying a string of two symbols, which repeat, and its parity.
+One decoder has five tasks. Three have a short program without arithmetic on positions: counting up, naming the most
+frequent symbol, and copying a string of different symbols. In the last, the symbol written before shows where to go on.
+Two have none: copying a string of two symbols, which repeat, and its parity.
 
 Source: Zhou et al. (2023), What Algorithms can Transformers Learn? A Study in Length Generalization, arXiv 2310.16028,
-§4, and of parity §5.2 and C.1. Which tasks are on which side is theirs; the bounds are ours, since their numbers stand
-in curves. The two controls are ours too: an LSTM for parity, position coupling for copying.
-Setting: decoders of 2 layers and width 64 for 6 and 512, lengths to 12 for 40, evaluated to 30 for 100, 2,500 steps of
-32 at one rate for 50,000 of 128, positions with random shifts for texts packed behind one another (theirs from memory).
-Cost: about 43 minutes on 2 cores, estimated; the two copies alone, by --only, 23.
+§4, and of parity §5.2 and C.1. The sides of the tasks are theirs; the bounds are ours, since their numbers are in
+curves. The two controls are ours too: an LSTM for parity, position coupling for copying.
+
+Setting: decoders of 2 layers and width 64 in place of 6 and 512, lengths to 12 in place of 40, evaluated to 30 in place
+of 100. There are 2,500 steps of 32 at one rate in place of 50,000 of 128. Positions have random shifts in place of
+packed texts (theirs from memory).
+
+Cost: about 43 minutes on 2 cores, estimated. The two copies alone, by --only, take 23.
+
 Command: posenc sweep experiments/rasp.py
+
 Variation: posenc sweep experiments/rasp.py --set steps=10000 length=20 longest=110 sizes=20,22,24,30,40 --name longer
+
 Result: not run.
 """
 

@@ -1,20 +1,23 @@
 """Attention recalls a value by its key, where states of fixed size do not; a fixed convolution cannot choose.
 
-Several keys come again among fillers, and the model names their values (MQAR); symbols stand scattered among blanks,
-and the model writes them in order (selective copying). Schemes differ little, since keys are found by content;
+In MQAR several keys appear again among fillers, and the model names their values. In selective copying symbols are
+scattered among blanks, and the model writes them in order. Schemes differ little, since keys are found by content;
 selective copying also needs the order.
 
-Source: Arora et al. (2024), Zoology, arXiv 2312.04927, figure 2: attention solves MQAR at every width, gated
-convolutions and RWKV only where they are wide; Gu and Dao (2024), Mamba, arXiv 2312.00752, §3.1 and E.1, for selective
-copying, of which table 1 has none of our models: the orders on it are ours.
-Setting: width 64, 64 symbols for 8192, 8 pairs in 64 tokens for 4 to 64 in up to 512; 4 symbols to copy out of 64
-tokens for 16 out of 4096. GRU, LSTM and a convolution without gates stand for the models of figure 2. Before
-every model stands a convolution of two taps, which puts a key and its value into one token, the work of attention's
-first layer (`--set stem=none --name without` leaves it out).
+Source: Arora et al. (2024), Zoology, arXiv 2312.04927, figure 2. There attention solves MQAR at every width, gated
+convolutions and RWKV only if they are wide. Gu and Dao (2024), Mamba, arXiv 2312.00752, §3.1 and E.1, for selective
+copying. Its table 1 has no model of ours, so the orders on it are ours.
+
+Setting: width 64, 64 symbols in place of 8192, and 8 pairs in 64 tokens in place of 4 to 64 in up to 512. Selective
+copying has 4 symbols out of 64 tokens in place of 16 out of 4096. GRU, LSTM and a convolution without gates stand for
+the models of figure 2. A convolution of two taps comes before every model. It puts a key and its value into one token,
+the work of attention's first layer (`--set stem=none --name without` leaves it out).
+
 Cost: about 75 minutes on one core.
+
 Command: posenc sweep experiments/recall.py
+
 Variation: posenc sweep --preset mqar --grid scheme=learned,nope,rope width=64,128,256,512
-Result: the page recall.md, written from the record.
 """
 
 from posenc.lab.results.published import Order, Published

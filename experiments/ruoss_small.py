@@ -1,18 +1,21 @@
 """Random positions carry string tasks beyond the trained lengths: the informative rows of Table 1, in small.
 
-Nine of the fifteen tasks, those where some scheme is clear of every floor in the paper, by twelve schemes. What carries
-over from a large study to a small one is which scheme is better, and hardly a number; so each row is compared by the
-rank correlation of the schemes, and each random scheme with its plain one.
+Nine of the fifteen tasks, on which some scheme is clear of every floor in the paper, by twelve schemes. A small study
+can repeat which scheme of a large one is better, and hardly a number. So each row is compared by the rank correlation
+of the schemes, and each random scheme with its plain one.
 
 Source: Ruoss et al. (2023), Randomized Positional Encodings Boost Length Generalization of Transformers, Table 1, from
 memory, as in experiments/ruoss.py, where the whole table stands and what supports it.
-Setting: 3 layers for 5, norms before for after, lengths to 16 for 40 and up to 200 for 500, positions below 512 for
-2048, below 1024 in duplicate_string; 3,000 steps for 1 million, one rate for three, 6 seeds for 10. Means over lengths
-are by the trapezoid rule.
+
+Setting: 3 layers in place of 5, norms before in place of after, lengths to 16 in place of 40 and up to 200 in place of
+500. Positions are below 512 in place of 2048, below 1024 in duplicate_string. There are 3,000 steps in place of 1
+million, one rate in place of three, and 6 seeds in place of 10. Means over lengths are by the trapezoid rule.
+
 Cost: about 40 minutes on 2 cores for a row of one answer, and three times that for a row of a text.
+
 Command: posenc sweep experiments/ruoss_small.py --only task=missing_duplicate_string
+
 Variation: posenc sweep experiments/ruoss_small.py --only task=missing_duplicate_string --set steps=30000 --name longer
-Result: the page ruoss_small.md, written from the record.
 """
 
 import dataclasses
@@ -92,7 +95,7 @@ def runs():
 
 
 def figure(results):
-    """What random positions add to each scheme, by size: each seed with them minus the same seed without."""
+    """Draw the gain of each scheme from random positions, by size: each seed with them minus the same seed without."""
     import math
 
     from posenc.lab.figures.across import panels

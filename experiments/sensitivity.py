@@ -1,17 +1,20 @@
 """The constants of a scheme belong to a length: those of large models are not the best for 16 tokens.
 
-ALiBi's slopes, the reach of T5's buckets and the limit of random positions, each from the published value to one that
-fits rows of 16 tokens: of T5's buckets those for 16 to 128 tokens are never trained. RoPE's base has an experiment of
-its own, `base`.
+ALiBi's slopes, the reach of T5's buckets and the limit of random positions each go from the published value to one that
+fits rows of 16 tokens. T5's buckets for 16 to 128 tokens are never trained. RoPE's base has an experiment of its own,
+`base`.
 
 Source: Press et al. (2022), Raffel et al. (2020) and Ruoss et al. (2023) for the constants; the question and its
 predictions are ours.
-Setting: encoders of two layers and width 64; 16 buckets for 32, half of them for later keys. The papers use these
-constants at 512 to 2,048 tokens.
-Cost: about 45 minutes on 2 cores, estimated; token_k_back alone, by --only, 14.
+
+Setting: encoders of two layers and width 64, with 16 buckets in place of 32, half of them for later keys. The papers
+use these constants at 512 to 2,048 tokens.
+
+Cost: about 45 minutes on 2 cores, estimated. token_k_back alone, by --only, takes 14.
+
 Command: posenc sweep experiments/sensitivity.py
+
 Variation: posenc sweep experiments/sensitivity.py --set length=32 sizes=16,32,48,64,128 --name doubled
-Result: the page sensitivity.md, written from the record.
 """
 
 from posenc.lab.results.published import Order

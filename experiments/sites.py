@@ -1,17 +1,20 @@
-"""The same angles at four places: at the input, on queries and keys, in the score, on values.
+"""Equal angles at four places: at the input, on queries and keys, in the score, on values.
 
 One geometric series of angles enters attention in four ways. On queries and keys (RoPE) and in the score (Sandwich) it
-is a distance from the start; at the input (sinusoids) distances have to be learned from products; on values (VO-RoPE
+is a distance from the start. At the input (sinusoids) distances have to be learned from products. On values (VO-RoPE
 without its turn of queries and keys) it shows how far away a value was, after its content found it.
 
-Source: Vaswani et al. (2017), Su et al. (2021), Chi et al. (2023), Su (2025), one scheme each; the comparison is ours,
+Source: Vaswani et al. (2017), Su et al. (2021), Chi et al. (2023), Su (2025), one scheme each. The comparison is ours,
 and so are its predictions: finding a token by its distance needs distances in the scores.
-Setting: decoders, since a symmetric Sandwich peaks at the nearest key; heads of 16 features, so that rope,
-sandwich(dim=16) and vo_rope share eight angles, while sinusoids over a width of 64 have 32, those eight among them.
+
+Setting: decoders, since a symmetric Sandwich peaks at the nearest key. Heads have 16 features, so that rope,
+sandwich(dim=16) and vo_rope share eight angles. Sinusoids over a width of 64 have 32, those eight among them.
+
 Cost: about 25 minutes on one core.
+
 Command: posenc sweep experiments/sites.py
+
 Variation: posenc sweep experiments/sites.py --set steps=2000 --name longer
-Result: the page sites.md, written from the record.
 """
 
 from posenc.lab.results.published import Order

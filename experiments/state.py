@@ -3,14 +3,19 @@
 The word problem of two groups of sixty elements: Z60, which commutes, and A5, which is not solvable. At every token the
 model names the product so far.
 
-Source: Merrill et al. (2024), The Illusion of State in State-Space Models, arXiv 2404.08819, figure 3: one recurrent
-layer is enough for A5 at every length, Transformers need ever more layers; Yang et al. (2025), PaTH Attention, arXiv
-2505.16381, figure 2: where positions are products, fewer layers tell whether a word of A5 is the identity.
-Setting: width 64 for 512, lengths to 8 for 25, 8,000 steps; one layer against one, two and four.
+Source: Merrill et al. (2024), The Illusion of State in State-Space Models, arXiv 2404.08819, figure 3. There one
+recurrent layer is enough for A5 at every length, and Transformers need ever more layers. Yang et al. (2025), PaTH
+Attention, arXiv 2505.16381, figure 2. If positions are products, fewer layers decide whether a word of A5 is the
+identity.
+
+Setting: width 64 in place of 512, lengths to 8 in place of 25, and 8,000 steps. One layer is compared with one, two and
+four.
+
 Cost: about 90 minutes on one core.
+
 Command: posenc sweep experiments/state.py
+
 Variation: posenc sweep experiments/state.py --only model=rnn --set width=256 lr=3e-4,1e-3 seeds=6 --name wider
-Result: the page state.md, written from the record.
 """
 
 from posenc.lab.results.published import Order

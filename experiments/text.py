@@ -1,21 +1,24 @@
-"""Which encodings predict text beyond the length trained on? Ten schemes on bytes that every Python holds.
+"""Ten schemes predict bytes that every Python holds, beyond the trained length.
 
-Rows of 128 bytes of the topics of Python's help; models are evaluated at up to 1,024. The figure has bits per byte at
-each place, beside readers that only count: of one byte, of two, of up to six. A scheme that is flat beyond 128 may use
-what it sees there, or see no more than before; text alone does not tell which, as no one knows its best loss.
+Rows have 128 bytes of the topics of Python's help, and models are evaluated at up to 1,024. The figure has bits per
+byte at each position, with models that only count one byte, two, or up to six. A scheme that is flat beyond 128 may use
+what it sees there, or see no more than before. Text alone cannot separate the two, because its optimal loss is unknown.
 
 Source: Press et al. (2022), ALiBi; Chi et al. (2022), KERPLE; Chi et al. (2023), Sandwich; Li et al. (2024), FIRE; Sun
 et al. (2023), xPos; Lin et al. (2025), FoX: all of perplexity, which papers measure on other texts with larger models,
 so that their orders are compared and never their numbers. The orders of xPos and FoX were read in the papers, those of
 ALiBi in a caption that others quote; the rest is from memory.
-Setting: decoders of two layers of width 64 in place of 12 and more, 128 bytes for 512 to 4,096 subwords, .3 MB of text
-for 100 MB and more. A seed of its own chooses the rate. Verdicts compare the share of next bytes that are right, at the
-places beyond 128; tables and the figure have bits. The text differs from one version of Python to another, and with it
-the names of the trials.
+
+Setting: decoders of two layers of width 64 in place of 12 and more, and 128 bytes in place of 512 to 4,096 subwords.
+The text has .3 MB in place of 100 MB and more. A seed of its own chooses the rate. Verdicts compare the share of next
+bytes that are right, at the positions beyond 128; tables and the figure have bits. The text differs from one version of
+Python to another, and with it the names of the trials.
+
 Cost: about 3 hours of one core.
+
 Command: posenc sweep experiments/text.py
+
 Variation: posenc sweep experiments/text.py --set task="text(file='my.txt')" --only scheme=rope,alibi,nope --name mine
-Result: the page text.md, written from the record.
 """
 
 from posenc.lab.results.published import Order

@@ -76,7 +76,9 @@ def _number(of: Measured, task: str, scheme: str, size: int, rest: Sequence[str]
         largest = (word == "best") != ((metric or of.metric(task)) in LOSSES)
         return f"{(max if largest else min)(m for m in medians if m == m):.2f}"
     if statistic == "p":
-        first, second = (of.by_seed(task, _the_one(name, labels, " ("), size, metric) for name in scheme.split(" over "))
+        first, second = (
+            of.by_seed(task, _the_one(name, labels, " ("), size, metric) for name in scheme.split(" over ")
+        )
         return f"{sign_test(first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())):.3f}"
     label = _the_one(scheme, labels, " (")
     if metric == MEMORY:
