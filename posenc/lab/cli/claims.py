@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -11,8 +12,11 @@ from posenc.lab.results.reproduction import DIFFERS, NOT_ATTEMPTED, OPEN, Reprod
 from posenc.lab.results.statistics import LEAST
 from posenc.lab.results.verdicts import count_verdicts, distinct, orders_by_chance
 
+WIDTH = 100
+"""Columns of a block."""
 COLUMNS = ("task", "scheme", "measure", "from", "seen", "claim", "our runs", "n", "p", "floor", "verdict")
 CALLED = {"published": "Published claims", "ours": "Claims of our own (predictions and arithmetic)"}
+BETWEEN = {"score": "above", "rate": "trains at a larger rate than", "steps": "takes fewer steps than"}
 SHORT = {"untrained": "not learned in training", "unlearned": "not learned", "ceiling": "both at the ceiling"}
 SHORT |= {"few": "too few runs", "undecided": "undecided", "equal": "equal", "wide": "too wide", "cost": "cost"}
 SHORT |= {"unresolved": "too few test examples", "control": "no positive control"}
@@ -93,8 +97,32 @@ def sightings(counts: Mapping[Seen, int]) -> str:
     return ", ".join(f"{n} {place}" for place, n in counts.items() if n) or "none"
 
 
+def block(finding: Reproduction, whole: bool) -> list[str]:
+    """Return a finding as lines of at most `WIDTH` columns, the verdict first; its claim alone unless `whole`."""
+    texts = row(finding)
+    claim, verdict = f"{texts['scheme']} {texts['claim']}", texts["verdict"]
+    if isinstance(order := finding.published, Order):
+        claim = f"{order.first} {BETWEEN[order.about]} {order.second}"
+        verdict += ": the other way round" * (finding.verdict == DIFFERS)
+    marks = [f"n = {texts['n']}"] * (texts["n"] != "–") + [f"p = {texts['p']}"] * (texts["p"] != "–")
+    floor = [f"baseline {texts['floor']}"] * (texts["floor"] != "–")
+    ours = ", ".join([texts["our runs"].replace("–", "no run", 1) if not finding.ours.n else texts["our runs"], *marks])
+    lines = [f"{verdict}: {texts['task']}, {claim}" + f" ({ours})" * (not whole)]
+    if whole:
+        lines += [f"ours: {ours}; {', '.join([texts['measure'], *floor])}"]
+        lines += [f"why: {finding.reason}"] * bool(finding.reason)
+        seen = f"published ({texts['seen']})" if finding.published.origin == "published" else "prediction"
+        lines += [f"{seen}: {finding.published.source.removeprefix('ours: ')}"]
+    indents = ("", *["  "] * (len(lines) - 1))
+    filled = (
+        textwrap.wrap(line, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
+        for line, indent in zip(lines, indents, strict=True)
+    )
+    return [line for wrapped in filled for line in wrapped]
+
+
 def row(finding: Reproduction) -> dict[str, str]:
-    """A finding as the texts of a row."""
+    """Return a finding as the texts of a row."""
     claim = finding.published
     return {
         "task": claim.task,

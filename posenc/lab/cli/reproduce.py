@@ -16,7 +16,7 @@ from tyro.conf import Positional
 
 from posenc.lab.cli import claims
 from posenc.lab.cli.options import Flag
-from posenc.lab.cli.output import clean, say, say_json, say_rows
+from posenc.lab.cli.output import clean, say, say_json
 from posenc.lab.results.orders import TEST
 from posenc.lab.results.published import ORIGINS, Order, count_seen
 from posenc.lab.results.reproduction import BOTH, Reproduction
@@ -68,9 +68,8 @@ class Reproduce:
             return 0
         for report in reports:
             _block(report, bool(self.name))
-        for origin in ORIGINS:
-            of_origin = sum(finding.published.origin == origin for finding in all_findings)
-            say(claims.total(origin, counts[origin], of_origin))
+        of = {origin: sum(finding.published.origin == origin for finding in all_findings) for origin in ORIGINS}
+        _say_filled([claims.total(origin, counts[origin], number) for origin, number in of.items()])
         say(f"Where published claims were seen: {claims.sightings(sightings)}.")
         _say_filled([claims.why_open(all_findings), claims.chance(all_findings)])
         published = [finding for finding in all_findings if finding.published.origin == "published"]
@@ -122,14 +121,14 @@ def _block(report: Reproduced, named: bool) -> None:
         lines.append("It is compared with no published value.")
     _say_filled(lines)
     if all_findings and (report.results is not None or named):
-        columns = (*claims.COLUMNS, "reason", "source") if named else claims.COLUMNS
-        say_rows(columns, [[row[c] for c in columns] for row in map(claims.row, all_findings)])
+        blocks = ("\n".join(claims.block(finding, named)) for finding in all_findings)
+        say("\n" * named + ("\n\n" if named else "\n").join(blocks))
     say("")
 
 
 def _say_filled(lines: list[str]) -> None:
     """Print sentences, each from a line of its own, broken at the width of a page."""
-    filled = (textwrap.fill(line, 118, subsequent_indent="  ", break_on_hyphens=False) for line in lines if line)
+    filled = (textwrap.fill(line, claims.WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines if line)
     if text := "\n".join(filled):
         say(text)
 
