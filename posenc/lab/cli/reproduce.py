@@ -128,7 +128,9 @@ def _block(report: Reproduced, named: bool) -> None:
 
 def _say_filled(lines: list[str]) -> None:
     """Print sentences, each from a line of its own, broken at the width of a page."""
-    filled = (textwrap.fill(line, claims.WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines if line)
+    filled = (
+        textwrap.fill(line, claims.WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines if line
+    )
     if text := "\n".join(filled):
         say(text)
 

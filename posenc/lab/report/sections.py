@@ -10,15 +10,20 @@ from posenc.lab.figures.captions import counts, forced, metric_named, models, nu
 from posenc.lab.figures.captions import unlearned as unlearned_tasks
 from posenc.lab.figures.panels import ranged
 from posenc.lab.figures.tables import exact_losses, html, memories, reading
+from posenc.lab.metrics import LOSSES
 from posenc.lab.report.page import Piece, Section, block, facts, folded, paragraphs, rows
+from posenc.lab.results.floors import best_floor
+from posenc.lab.results.learned import at_floor
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import TableCell, by_range, cells
+from posenc.lab.results.statistics import TableCell, by_range, cells, summary
 from posenc.lab.spec.experiment import Header
 from posenc.lab.store import disk
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import GroupRecord, TrialRecord
 from posenc.language.echo import plural
 
+ANSWERED, NAMED = 3, 3
+"""Tasks that the first line answers, and schemes that it names for each."""
 LISTED = 30
 """The most trials that are named; of more, their number is given."""
 OUTCOME = ("task", "scheme", "seed", "rate", "what")
@@ -27,13 +32,33 @@ CALLED = {"posenc": "posenc", "commit": "commit", "python": "Python", "jax": "JA
 
 
 def lead(results: Results, header: Header | None) -> str:
-    """The question in a sentence: the claim of an experiment, or what the run compares."""
-    if header is not None and header.claim:
-        return header.claim
-    schemes, tasks = ({getattr(cell, name) for cell in cells(results)} for name in ("scheme", "task"))
-    beyond = any(cell.beyond for cell in cells(results))
-    measure = "how far beyond the sizes trained on does each carry" if beyond else "how much is right under each"
-    return f"Of {plural(len(schemes), 'scheme')} on {plural(len(tasks), 'task')}: {measure}?"
+    """Return the answer in a few sentences: the claim of an experiment, then the best schemes of each task."""
+    groups = by_range(cells(results)).values()
+    found = [text for group in groups if (text := _answer(results, group))]
+    more = [f"{plural(len(found) - ANSWERED, 'more task')} below."] if len(found) > ANSWERED else []
+    claim = [header.claim] if header and header.claim else []
+    return " ".join([*claim, *found[:ANSWERED], *more])
+
+
+def _answer(results: Results, group: Sequence[TableCell]) -> str:
+    """Say which schemes lead on a task at its largest size, and whether they are above the best baseline."""
+    measured = [cell for cell in group if cell.values]
+    if not measured:
+        return ""
+    size, task = max(max(cell.values) for cell in measured), results.tasks()[group[0].task]
+    sign = 1 if group[0].metric in LOSSES else -1
+    names = results.words.lines(dict.fromkeys(cell.scheme for cell in measured))
+    at = [(cell, summary(cell.values[size])) for cell in measured if size in cell.values]
+    at.sort(key=lambda pair: (sign * pair[1].median, pair[0].scheme))
+    shown = ", ".join(f"{names[cell.scheme]} ({s.median:.2f})" for cell, s in at[:NAMED])
+    known = best_floor(task, [size])
+    against = f"; best baseline {known[1]:.2f}" if known else ""
+    head = f"{results.words.title(group[0].task)}, at {size}: "
+    n = f"n = {numbers(s.n for _, s in at)}"
+    if known and at_floor(task, [cell for cell, _ in at], [size]):
+        return f"{head}no scheme is above the best baseline, {known[1]:.2f} ({n})."
+    best = "lowest loss" if sign > 0 else "highest"
+    return f"{head}{best} {shown}; {n}{against}."
 
 
 def question(results: Results, header: Header | None) -> Section:
@@ -44,7 +69,9 @@ def question(results: Results, header: Header | None) -> Section:
     trained = [("task", _task(results, group)) for group in by_range(table_cells).values()]
     seeds = numbers(cell.n for cell in table_cells if cell.n)
     steps = numbers(trial.steps for record in results.records for trial in record.trials)
+    ideas = [("about", _idea(task)) for task in dict.fromkeys(cell.task for cell in table_cells)]
     pairs = [
+        *ideas,
         ("source", parts.source),
         ("setting", parts.setting),
         *trained,
@@ -133,6 +160,16 @@ def _task(results: Results, group: Sequence[TableCell]) -> str:
     evaluated = f", evaluated at {', '.join(map(str, sizes))} ({unit}) on {examples} examples each" if sizes else ""
     measured = f", by {metric_named(first.metric)}" if first.metric else ""
     return f"{results.words.coded(first.task)}, trained on {ranged(*first.trained)}{evaluated}{measured}"
+
+
+def _idea(task: str) -> str:
+    """Return what a task asks for; empty for a task that is not known here."""
+    from posenc.lab.explain.task_card import unsampled
+
+    try:
+        return f"{task}: {unsampled(task).idea}"
+    except ValueError:
+        return ""
 
 
 def _diverged(results: Results, record: GroupRecord, trial: TrialRecord) -> tuple[str, ...]:
