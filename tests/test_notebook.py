@@ -33,7 +33,9 @@ def test_every_cell_runs_in_turn(tmp_path, monkeypatch, capsys):
         TASKS._classes.pop("last_but_one", None)
     said = capsys.readouterr().out
     assert "0 fail" in said and "n = 2" in said and (tmp_path / "chapter.html").is_file()
-    assert {"nope", "learned", "rope"} <= {*space["medians"].index} and len(list(tmp_path.glob("figures/length.*"))) >= 4
+    assert {"nope", "learned", "rope"} <= {*space["medians"].index} and len(
+        list(tmp_path.glob("figures/length.*"))
+    ) >= 4
 
 
 def test_it_holds_no_output_and_no_count():

@@ -1,6 +1,7 @@
 """Pages in a real browser, from the disk: narrow and wide, light and dark, by keyboard, without a network."""
 
 import functools
+import itertools
 
 import pytest
 
@@ -88,11 +89,25 @@ def test_equations_of_every_scheme_are_set(opened):
         assert page.locator("mjx-merror, [data-mjx-error]").count() == 0, name
 
 
-def test_search_answers_from_the_disk(opened):
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [("alibi", "alibi"), ("forgetting transformer", "fox"), ("roformer", "rope")],
+)
+def test_search_finds_a_scheme_first_by_its_name_or_its_paper(opened, typed, found):
     page = opened("index")
     page.keyboard.press("/")
-    page.keyboard.type("alibi")
-    page.wait_for_selector(".md-search-result__item a[href*='schemes/alibi']")
+    page.keyboard.type(typed)
+    page.wait_for_selector(f".md-search-result__item a[href*='schemes/{found}']")
+    page.wait_for_timeout(500)
+    assert f"schemes/{found}.html" in page.locator(".md-search-result__link").first.get_attribute("href")
+
+
+def test_a_table_is_as_long_as_its_rows_and_a_task_names_who_does_it(opened):
+    page = opened("tasks/token_k_back")
+    table = page.locator(".scroll", has_text="in decoders")
+    rows = table.locator("tbody tr").count()
+    assert rows > 40 and table.evaluate("(e) => e.scrollHeight <= e.clientHeight + 20"), "no box of its own to scroll"
+    assert "to 4 L" in table.locator("tbody tr").first.inner_text()
 
 
 def test_the_grid_is_filtered_by_keyboard(opened):
@@ -143,6 +158,22 @@ def test_the_picture_of_the_atlas_is_sorted_as_its_table(opened, by):
     shown = [text for text, _ in sorted(labels, key=lambda label: label[1])]
     begins = {row[:12] for row in rows}
     assert [text[:12] for text in shown if text[:12] in begins] == [row[:12] for row in rows]
+
+
+def test_on_a_phone_no_number_of_the_atlas_lies_on_another(opened):
+    page = opened("atlas", 390)
+    page.wait_for_selector("#atlas-chart svg")
+    boxes = page.evaluate(
+        """() => [...document.querySelectorAll("#atlas-chart .mark-text text")].map((text) => {
+        const box = text.getBoundingClientRect(); return [Math.round(box.top), box.left, box.right]; })"""
+    )
+    lines = {}
+    for top, left, right in boxes:
+        lines.setdefault(top, []).append((left, right))
+    for line in lines.values():
+        line.sort()
+        assert all(right <= left + 0.5 for (_, right), (left, _) in itertools.pairwise(line))
+    assert len(boxes) > 500
 
 
 def test_the_atlas_shows_rows_by_their_names_and_the_address_keeps_what_was_chosen(opened):

@@ -20,7 +20,7 @@ def heat_map() -> dict[str, Any]:
         for o in ("top", "bottom")
     )
     by_place = alt.EncodingSortField(field="place", op="min")
-    rows = alt.Axis(domain=False, ticks=False, labelLimit=150, minExtent=60)
+    rows = alt.Axis(domain=False, ticks=False, minExtent=60)
     shade = alt.Color("above:Q", scale=alt.Scale(scheme="blues", domain=[0, 1]), legend=None)
     shown = ("row", "probe", "value", "L, 1.25 L, 2 L, 4 L", "holds to", "floor at 2 L", "rate", "runs", "lost")
     base = alt.Chart(alt.NamedData("cells")).encode(y=alt.Y("row:N", sort=by_place, title=None, axis=rows))
@@ -30,7 +30,7 @@ def heat_map() -> dict[str, Any]:
         tooltip=[alt.Tooltip(f"{name.replace('.', '_')}:N", title=name) for name in shown],
     )
     ink = alt.condition("datum.learned && datum.above > 0.68", alt.value("#fff"), alt.value("#222"))
-    text = base.mark_text(fontSize=10, tooltip=None).encode(x=below, text="text:N", color=ink)
+    text = base.mark_text(fontSize=10, tooltip=None).encode(x=below, text="short:N", color=ink)
     words = "Heat map of rows and probes; the table below has its numbers"
     chart = (cell + text).resolve_axis(x="independent").properties(width="container", description=words)
     return chart.configure_view(stroke=None).to_dict()

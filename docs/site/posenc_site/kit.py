@@ -70,10 +70,16 @@ def equation(text: str) -> Markup:
     )
 
 
+def published(entry: str) -> str:
+    """Return the title of a BibTeX entry, by which a search finds the page."""
+    found = re.search(r"\btitle\s*=\s*\{((?:[^{}]|\{[^{}]*\})*)\}", entry)
+    return re.sub(r"[{}\\]", "", " ".join(found[1].split())) if found else "Source"
+
+
 def _environment() -> Environment:
     folder = FileSystemLoader(Path(__file__).parent.parent / "templates")
     made = Environment(loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"inline": inline, "block": block, "inset": inset, "equation": equation}
+    made.filters |= {"inline": inline, "block": block, "inset": inset, "equation": equation, "published": published}
     return made
 
 

@@ -52,7 +52,7 @@ def pages(moved: set[str]) -> Iterator[SitePage]:
     yield task_table()
     examples = json.loads(EXAMPLES.read_text(encoding="utf-8"))
     for name in tasks.names():
-        yield task(name, examples.get(name, ()), shelf)
+        yield task(name, examples.get(name, ()), shelf, cells)
     lines = [(Link(s.name, f"{s.name}.html"), s.experiment.header.claim, *s.counts.values()) for s in shelf]
     yield page("experiments/index.md", "Experiments", "experiments.md", WIDE, rows=lines)
     yield from map(experiment, shelf)
@@ -180,7 +180,7 @@ def scheme(
         recorded=[Link(s.name, f"../experiments/{s.name}.html") for s in shelf if name in s.recorded_schemes],
         usage=usage(name),
         command=f"posenc sweep --grid {grid} --seeds 6 --name mine",
-        entries="\n\n".join(bibtex(SCHEMES.find(name).__doc__)),
+        entries=bibtex(SCHEMES.find(name).__doc__),
         file=source.relative_to(ROOT).as_posix(),
         source=source.read_text(encoding="utf-8"),
     )
@@ -240,8 +240,23 @@ def task_table() -> SitePage:
     return page("tasks/index.md", "Tasks", "tasks.md", count=len(cards), abilities=groups)
 
 
-def task(name: str, examples: Sequence[str], shelf: Sequence[Shelved]) -> SitePage:
-    """Show a task: examples, facts, floors, experiments."""
+def _doers(name: str, cells: Sequence[AtlasCell]) -> Iterator[Table]:
+    """Yield for each model the schemes that hold a task furthest, by its tasks of the atlas."""
+    probes = [probe for probe, of in atlas.PROBES.items() if of.task.partition("(")[0] == name]
+    columns = ("scheme", "holds", "at L", "at 2 L", "at 4 L", "floor at 2 L", "runs")
+    for model in atlas.MODELS:
+        of = [cell for cell in cells if cell.model == model and cell.probe in probes]
+        of.sort(key=lambda c: (-(c.reach or 0), -c.twice, c.row))
+        rows = [
+            (c.row, c.held, *map(two, (c.once, c.twice, c.four, c.floor)), records.runs_named(c.seeds, c.rates))
+            for c in of
+        ]
+        if rows:
+            yield Table(f"{', '.join(atlas.PROBES[probe].task for probe in probes)}, in {model}s", columns, rows)
+
+
+def task(name: str, examples: Sequence[str], shelf: Sequence[Shelved], cells: Sequence[AtlasCell]) -> SitePage:
+    """Show a task: examples, facts, the schemes that do it, floors, experiments."""
     described, users = task_card.unsampled(name), [s for s in shelf if name in s.tasks | s.recorded_tasks]
     floors = {label: t for s in reversed(users) for label, t in s.floors.items() if label.partition("(")[0] == name}
     hidden = ("lines", "docstring")
@@ -251,11 +266,12 @@ def task(name: str, examples: Sequence[str], shelf: Sequence[Shelved]) -> SitePa
         "task.md",
         card=described,
         examples=examples,
+        doers=[*_doers(name, cells)],
         facts=[(fact.label, fact.text) for fact in described.facts if fact.text and fact.key not in hidden],
         floors=[*floors.values()],
         used=[Link(s.name, f"../experiments/{s.name}.html") for s in users],
         command=f"posenc sweep --grid scheme=nope,rope,alibi task={name} --seeds 6 --name mine",
-        entries="\n\n".join(task_card.entries(type(tasks.parse(name)))),
+        entries=task_card.entries(type(tasks.parse(name))),
     )
 
 

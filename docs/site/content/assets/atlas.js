@@ -14,6 +14,7 @@
   let scheme = "";
 
   const number = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
+  const short = (text) => text.replace(/^0\./, ".").replace(/^1\.00$/, "1");  // of which eleven fit on a phone
   const times = (value) => (value === null || value === undefined ? "–" : String(value));
 
   function lines() {
@@ -28,7 +29,7 @@
       const above = metric === "reach" ? (value ?? 0) / 4 : ((value ?? 0) - line.floor) / (1 - line.floor);
       const text = metric !== "reach" ? number(value) : learned ? times(value) : number(line.trained);
       return {
-        ...line, learned, value, text,
+        ...line, learned, value, text, short: short(text),
         above: Math.max(0, Math.min(1, above)),
         "L, 1_25 L, 2 L, 4 L": [line.x1, line.x1_25, line.x2, line.x4].map(number).join("  "),
         "holds to": learned ? `${line.reach} L` : `not learned: ${number(line.trained)} at a size trained on`,
@@ -134,7 +135,7 @@
     scheme = document.body.dataset.mdColorScheme;
     const ink = getComputedStyle(document.querySelector(".md-typeset")).color;
     const words = { labelColor: ink, titleColor: ink, gridColor: "#8884", domainColor: "#8888", tickColor: "#8888" };
-    const config = { background: "transparent", axis: words, legend: words };
+    const config = { background: "transparent", axis: words, axisY: { labelLimit: innerWidth < 600 ? 100 : 150 }, legend: words };
     const actions = { export: true, source: false, compiled: false, editor: false };
     how = { renderer: "svg", actions, config };
     show();
