@@ -1,6 +1,6 @@
 """Our tiled kernel against our dense one, the whole square of scores: bars A1, A2, A3, A4 and A7.
 
-    python -m benchmarks.attention [--quick] [--rounds 3] [--json figures.json]
+    python -m benchmarks.attention [--quick] [--costs] [--rounds 3] [--json figures.json]
 
 One sequence of 8 heads of 64 features, causal, float32. For each scheme, length and pass, the dense kernel and the
 tiled one are compiled, then timed in turn in one process (`posenc.lab.train.bench`, as `posenc bench` does); the
@@ -8,11 +8,16 @@ scratch memory of their programs is exact and needs no run, so it is also printe
 where this machine could hold it. The length at which the two cross is the one that `posenc.attention.kernels.dispatch`
 should use. `of peak` is operations per second relative to a product of matrices in the same process. At 8192 tokens
 only RoPE and T5 run, the schemes of the bars. `--quick` stops at 2048 tokens.
+
+Then schemes beside others that do less, in turn: what gates or priors cost in tiles, what heads of two schemes cost
+beside the mean of both, and slices for each axis beside RoPE, each with its goal. `--costs` runs this part alone.
 """
 
 from __future__ import annotations
 
 import os
+import statistics
+from typing import NamedTuple
 
 from benchmarks import side
 from posenc.lab.train import bench
@@ -24,6 +29,29 @@ SHORT, LONG, FAR = (512, 2048), 8192, 32768
 CROSSING = (64, 128, 256, 384, 512, 768, 1024, 1536, 2048)
 """Lengths between which the two kernels cross."""
 KERNELS = ("dense", "tiled")
+
+
+class Cost(NamedTuple):
+    """A scheme whose time is compared with the mean of others."""
+
+    text: str
+    others: tuple[str, ...]
+    length: int
+    kernel: str
+    goal: float
+
+
+COSTS = (
+    Cost("wall", ("fox",), 4096, "tiled", 1.5),
+    Cost("wall", ("alibi",), 4096, "tiled", 1.5),
+    Cost("bam", ("fox",), 4096, "tiled", 1.5),
+    Cost("bam", ("alibi",), 4096, "tiled", 1.5),
+    Cost("{alibi, rope}", ("alibi", "rope"), 2048, "tiled", 1.1),
+    Cost("{alibi, rope}", ("alibi", "rope"), 512, "auto", 1.1),
+    Cost("{fox: 1, nope: 3}", ("fox", "nope", "nope", "nope"), 2048, "tiled", 1.1),
+    Cost("rope_axes(widths=(32, 32))", ("rope",), 2048, "tiled", 1.05),
+    Cost("rope_axes(widths=(32, 32))", ("rope",), 512, "auto", 1.05),
+)
 
 
 def line(dense: bench.Measured, tiled: bench.Measured) -> list[str]:
@@ -54,8 +82,27 @@ def far(scheme: str, kernel: str) -> str:
 HEADER = ["scheme", "tokens", "pass", "faster", "less memory", "MiB", "of peak", "dense s", "tiled s", ""]
 
 
+def costs(rounds: int) -> None:
+    """Print what each scheme of `COSTS` takes relative to the others, and how the memory of wall and bam grows."""
+    print("\nBeside others, median over the mean of theirs: scheme, others, tokens, kernel, pass, ratio, goal")
+    for text, others, length, kernel, goal in COSTS:
+        for passes in bench.PASSES:
+            took = bench.beside(list(dict.fromkeys((text, *others))), length, kernel, passes, rounds=rounds)
+            median = {name: statistics.median(seconds) for name, seconds in took.items()}
+            ratio = median[text] / statistics.mean(median[name] for name in others)
+            marks = "noisy" if any(map(bench.noisy, took.values())) else ""
+            row = [text, " ".join(others), str(length), kernel, passes, f"{ratio:.2f}", f"≤ {goal}", marks]
+            print("\t".join(row), flush=True)
+    print("\nScratch memory in tiles, both passes, MiB at 4096 and 8192 tokens (linear: twice)")
+    for text in ("wall", "bam", "fox", "alibi"):
+        few, many = (bench.scratch(text, length, "tiled", "both") / 2**20 for length in (4096, 8192))
+        print(f"{text}\t{few:.0f}\t{many:.0f}\t{many / few:.2f}", flush=True)
+
+
 def main() -> None:
-    options = side.arguments(__doc__, rounds=3)
+    options = side.arguments(__doc__, rounds=3, costs="schemes beside others, and nothing else")
+    if options.costs:
+        return costs(options.rounds)
     load = os.getloadavg()[0]
     shapes = [(s, n) for n in SHORT for s in SCHEMES] + ([] if options.quick else [(s, LONG) for s in BARRED])
     found, every = {}, []
@@ -82,6 +129,7 @@ def main() -> None:
         for scheme in SCHEMES:
             print("\t".join([scheme, *(far(scheme, kernel) for kernel in KERNELS)]), flush=True)
         judge(found)
+        costs(options.rounds)
     print(side.caution(every, options.quick, load))
     side.write(options.json, {"rows": [row._asdict() for row in every]})
 

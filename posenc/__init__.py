@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from posenc.attention.attend import attend as attend
     from posenc.attention.attend import embed as embed
     from posenc.attention.cache import Cache as Cache
+    from posenc.attention.rotate import rotate as rotate
     from posenc.catalog.schemes import cite as cite
     from posenc.catalog.schemes import describe as describe
     from posenc.contract import check as check
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "attention.attend": ("attend", "embed"),
     "attention.cache": ("Cache",),
+    "attention.rotate": ("rotate",),
     "catalog.schemes": ("cite", "describe"),
     "contract": ("check",),
     "coordinates": ("place",),

@@ -11,7 +11,7 @@ import functools
 from typing import Any
 
 from posenc.coordinates import COORDINATES, Coordinates
-from posenc.core.compose import Composed, Pattern, add, parts, under, windowed
+from posenc.core.compose import Chain, Composed, Pattern, Shares, add, beside, parts, under, windowed
 from posenc.core.scheme import SCHEMES, Dims, Scheme, check_dims
 from posenc.language import grammar
 from posenc.language.modules import notebook
@@ -78,6 +78,8 @@ def _build(tree: grammar.Tree) -> Any:
             return under(_build(what), COORDINATES.make(where))
         case grammar.Period(layers):
             return Pattern(tuple(_build(layer) for layer in layers))
+        case grammar.Shared(shares):
+            return beside(tuple(_build(what) for what, _ in shares), tuple(count for _, count in shares))
         case grammar.Sum(parts):
             windows = [p for p in parts if isinstance(p, grammar.Call) and p.name == "window"]
             if len(windows) == len(parts):
@@ -103,17 +105,35 @@ def _full_call(thing: Any, name: str) -> grammar.Call:
 def _tree(scheme: Any, named: Any = call) -> grammar.Tree:
     match scheme:
         case Composed():
-            addends = [a for coordinates, schemes in scheme.draws for a in _addends(coordinates, schemes, named)]
+            addends = _located(scheme.scheme, scheme.draws, named)
             sinks = (("sinks", scheme.sinks),) if scheme.sinks else ()
             return _sum(*addends, *([] if scheme.window is None else [grammar.Call("window", (scheme.window,), sinks)]))
         case Pattern(layers, before):
             period = grammar.Period(tuple(_tree(s, named) for s in layers))
             return period if before is None else _sum(*grammar.addends(_tree(before, named)), period)
+        case Shares():
+            return grammar.Shared(tuple(zip((_tree(s, named) for s in scheme.each), scheme.counts, strict=True)))
         case Scheme():
             return _sum(*(named(s, s.name) for s in parts(scheme)))
         case Coordinates():
             return named(scheme, scheme.name)
     raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
+
+
+def _located(scheme: Scheme, draws: tuple[Any, ...], named: Any) -> list[grammar.Tree]:
+    """The addends of a sum with its coordinates; shares of the heads are one."""
+    if not isinstance(scheme, Shares):
+        return [a for coordinates, schemes in draws for a in _addends(coordinates, schemes, named)]
+    if len(draws) == 1:
+        return [grammar.Located(_tree(scheme, named), named(draws[0][0], draws[0][0].name))]
+    left, shares = list(draws), []
+    for s, count in zip(scheme.each, scheme.counts, strict=True):
+        of, missing = [], len(s.parts) if isinstance(s, Chain) else 1
+        while missing > 0:
+            of.append(left.pop(0))
+            missing -= len(of[-1][1])
+        shares.append((_sum(*(a for draw in of for a in _addends(draw[0], draw[1], named))), count))
+    return [grammar.Shared(tuple(shares))]
 
 
 def _addends(coordinates: Coordinates | None, schemes: tuple[Scheme, ...], named: Any) -> list[grammar.Tree]:

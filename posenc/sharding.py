@@ -41,6 +41,7 @@ from posenc.attention.kernels import ring as around
 from posenc.attention.kernels.form import CapOf
 from posenc.attention.kernels.parting import is_sampled_distance
 from posenc.attention.options import Options
+from posenc.attention.shares import shares
 from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
 from posenc.attention.unknown import marking, unknown
 from posenc.attention.validation import array, validate
@@ -100,9 +101,14 @@ def ring(
     form, t, _ = validate(scheme, params, t, None, Options(mask, scale, cap, cap_of=cap_of), "tiled", None)
     if form.window.sinks or any(part is not None for part in t.pairs):
         raise ValueError("A ring takes a causal, full or windowed mask without sinks; use posenc.sharding.queries.")
-    lead = q.shape[:-3]
-    if 0 in (*lead, q.shape[-3]):
+    if 0 in (*q.shape[:-3], q.shape[-3]):
         return jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
+    return jnp.concatenate([_round(*share, mesh, (axis, count)) for share in shares(form, t)], -2)
+
+
+def _round(form: Form, t: Tokens, mesh: Any, ring: around.Ring) -> Float[Array, "*batch L H d"]:
+    """All heads of one scheme, their keys passed round the devices of a mesh."""
+    (axis, _), lead = ring, t.q.shape[:-3]
     late, t = unknown(t, 0), jax.tree.map(jnp.asarray, t)
     flat, mapped = fold_tokens(t, lead, axes(form.scheme))
     if not lead:
@@ -112,7 +118,7 @@ def ring(
     tokens, position, info = jax.vmap(located, (mapped,))(flat)
 
     def here(params, qkv, segments, position, info):
-        run_part = lambda *a: _part(form._replace(params=params), (axis, count), *a)  # noqa: E731
+        run_part = lambda *a: _part(form._replace(params=params), ring, *a)  # noqa: E731
         return jax.vmap(run_part)(qkv, segments, position, info)
 
     cut, each = P(None, axis), each_head(form.scheme, params[1])

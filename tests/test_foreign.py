@@ -181,7 +181,19 @@ def test_flax_s_cache_is_refused_since_it_does_not_say_where_a_query_stands():
         layer(X[:, :1])
 
 
-@pytest.mark.parametrize("text", ["rope", "rope(frequencies='learned')", "log_n + rope(fraction=0.5)", "xpos"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rope",
+        "rope(frequencies='learned')",
+        "log_n + rope(fraction=0.5)",
+        "xpos",
+        "ssmax",
+        "key_offset + rope",
+        "dynamic_ntk",
+        "{rope, nope}",
+    ],
+)
 def test_equinox_s_attention_with_processed_heads_is_attend(text):
     scheme, params = ready(text)
     layer = equinox.nn.MultiheadAttention(H, H * D, key=jax.random.key(3))
@@ -201,7 +213,9 @@ def test_equinox_s_attention_with_processed_heads_is_attend(text):
     [
         ("alibi", "'alibi' acts on 'score'"),
         ("rope + shaw", "'rope' \\+ 'shaw' acts on 'score'"),
-        ("ssmax", "'ssmax' acts on 'locate'"),
+        ("kv_shift + rope", "'kv_shift' \\+ 'rope' acts on 'value'"),
+        ("{vo_rope, rope}", "acts on 'value'"),
+        ("repo", "'repo' reads the features of tokens"),
         ("transformer_xl", "'transformer_xl' gives queries and keys more features"),
         ("learned", "'learned' acts on 'embed'"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from posenc.language.grammar import LONGEST, Call, Located, Period, Sum, modules, read, write
+from posenc.language.grammar import LONGEST, Call, Located, Period, Shared, Sum, modules, read, write
 
 CALM = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 NAMES = some.text(string.ascii_lowercase + "_", min_size=1, max_size=6).filter(lambda s: not keyword.iskeyword(s))
@@ -33,8 +33,11 @@ CALLS = some.builds(
 SUMS = some.lists(CALLS | some.builds(Located, CALLS, CALLS), min_size=2, max_size=4).map(
     lambda parts: Sum(tuple(parts))
 )
-LAYERS = some.lists(CALLS | SUMS, min_size=1, max_size=3).map(lambda layers: Period(tuple(layers)))
-TREES = some.one_of(CALLS, SUMS, some.builds(Located, CALLS | SUMS, CALLS), LAYERS)
+SHARES = some.lists(some.tuples(CALLS | SUMS, some.integers(1, 99)), min_size=2, max_size=3).map(
+    lambda shares: Shared(tuple(shares))
+)
+LAYERS = some.lists(CALLS | SUMS | SHARES, min_size=1, max_size=3).map(lambda layers: Period(tuple(layers)))
+TREES = some.one_of(CALLS, SUMS, some.builds(Located, CALLS | SUMS | SHARES, CALLS), LAYERS, SHARES)
 
 
 def same(a, b):
@@ -53,7 +56,7 @@ def test_a_tree_that_is_written_reads_as_itself(tree):
 
 @pytest.mark.ci
 @CALM
-@given(some.text(max_size=40) | some.text("rope()[]+@,='\"1.e-* \n\t#:;", max_size=30))
+@given(some.text(max_size=40) | some.text("rope()[]{}+@,='\"1.e-* \n\t#:;", max_size=30))
 def test_any_text_is_read_or_refused_in_one_sentence(text):
     try:
         tree = read(text)

@@ -14,17 +14,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from posenc.attention.attend import attend
-from posenc.attention.encode import encode_keys, encode_queries, first_carry, locate
 from posenc.attention.kernels.form import CapOf
 from posenc.attention.positions import numbers
-from posenc.attention.tokens import Tokens
-from posenc.attention.unknown import marking, unknown
-from posenc.attention.validation import check_arrays, check_sequences
-from posenc.core.compose import imply, normal_form, parts, pick, spread
+from posenc.attention.rotate import left_out, rotate
+from posenc.attention.validation import check_arrays
+from posenc.core.compose import normal_form, parts
 from posenc.core.masks import Mask, Window, window
 from posenc.core.parameters import bound, complete, init
-from posenc.core.scheme import At, Dims, Scheme
-from posenc.core.shapes import KnownSizes, check_params, label
+from posenc.core.scheme import Dims, Scheme
+from posenc.core.shapes import label
 from posenc.naming import scheme_of
 from posenc.numerics.token_numbers import concrete
 
@@ -157,25 +155,20 @@ def process_heads(
         raise ValueError(
             f"{label(hooks)} is causal only: {why}; give Equinox a causal mask, and say so here with mask='causal'."
         )
-    beyond = ("embed", "locate", "scale", "score", "normalize", "value_bias", "output")
-    if met := [hook for hook in beyond if hooks.overrides(hook)] or ["widens"] * any(
-        s.precedence == "last" for s in parts(hooks)
-    ):
-        does = "gives queries and keys more features" if met == ["widens"] else f"acts on {met[0]!r}"
+    met = [f"acts on {hook!r}" for hook in left_out(hooks)] + ["reads the features of tokens"] * hooks.contextual
+    met += ["gives queries and keys more features"] * any(s.precedence == "last" for s in parts(hooks))
+    if met:
         raise ValueError(
-            f"{label(hooks)} {does}, which process_heads does not see; use posenc.equinox.Attention, or posenc.attend."
+            f"{label(hooks)} {met[0]}, which process_heads does not see; use posenc.equinox.Attention, or"
+            " posenc.attend."
         )
 
     def process(query: Heads, key: Heads, value: Heads) -> tuple[Heads, ...]:
         check_arrays(query, key, value)
-        _, heads, head = query.shape
         if key.shape != query.shape:
             raise ValueError(f"process_heads serves self-attention; keys are {key.shape}, queries {query.shape}.")
-        made = _made(hooks, params, heads, head)
-        check_params(hooks, made, KnownSizes(heads=heads, head=head, key_heads=heads))
-        t = check_sequences(hooks, pick(made, "layer"), Tokens(query, key, value, positions=positions))
-        q, k, v = _through(hooks, made, query, key, value, t.positions)
-        return marking(lambda t: q, unknown(t, 0))(jax.tree.map(jnp.asarray, t)), k, v
+        made = _made(hooks, params, *query.shape[-2:])
+        return *rotate(hooks, made, query, key, positions, mask=mask), value
 
     return process
 
@@ -197,16 +190,3 @@ def _made(hooks: Scheme, params: Any, heads: int, head: int) -> Any:
     if jax.tree.leaves(made):
         raise ValueError(f"{label(hooks)} has parameters; make them with posenc.init and pass them.")
     return made
-
-
-def _through(hooks: Scheme, params: Any, q: Heads, k: Heads, v: Heads, positions: Any) -> tuple[Heads, Heads, Heads]:
-    """Every head of queries, keys and values through its hooks, up to the product of queries and keys."""
-    length, heads, head = q.shape
-    params = pick(params, "layer"), pick(params, "heads")
-    index = jnp.arange(length, dtype=jnp.int32)
-    place = spread(hooks, imply(hooks, index) if positions is None else jax.tree.map(jnp.asarray, positions))
-    at = At(place, index, jnp.ones_like(index), index + 1, jnp.int32(0), heads)
-    info, _ = locate(hooks, params, None, at, first_carry(hooks, params, Dims(heads * head, heads, head, length)))
-    keys = encode_keys(hooks, params, k, v, info, heads)
-    q, _ = encode_queries(hooks, params, q, info)
-    return q.swapaxes(0, 1), keys.k.swapaxes(0, 1), keys.v.swapaxes(0, 1)

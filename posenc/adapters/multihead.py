@@ -19,6 +19,7 @@ from jaxtyping import Array, Float
 from posenc.attention.attend import compiled_axes, compute
 from posenc.attention.cache import Cache
 from posenc.attention.kernels import Form
+from posenc.attention.shares import sizes
 from posenc.attention.tokens import Tokens
 from posenc.attention.validation import Options, array, check_types, validate
 from posenc.core.access import acts_on_input
@@ -46,8 +47,10 @@ def draw(scheme: Any, dims: Dims, normal: Callable[[tuple[int, int]], Array]) ->
     scheme.
     """
     inner, groups = dims.heads * dims.head, dims.key_heads or dims.heads
-    start = dims.head**-0.5 / normal_form(scheme).scheme.scale(dims.head)
-    query = normal((dims.width, inner)) * (start * dims.width**-0.5)
+    plain = normal_form(scheme).scheme
+    start = [cut.scheme.scale(dims.head) for cut, _ in sizes(plain, dims) for _ in range(cut.heads * dims.head)]
+    start = start[0] if len(set(start)) == 1 else np.asarray([start], np.float32)
+    query = normal((dims.width, inner)) * (dims.head**-0.5 / start * dims.width**-0.5)
     key_value = normal((dims.width, 2 * groups * dims.head)) * dims.width**-0.5
     return Weights(query, key_value, normal((inner, dims.width)) * inner**-0.5)
 
@@ -69,7 +72,8 @@ def check_layer(scheme: Any, dims: Any, embedded: bool, scale: Any, cap: Any, si
         raise TypeError(f"sinks is of type {type(sinks).__name__}; it is True or False, since the layer learns them.")
     start = np.zeros(dims.heads, np.float32) if sinks else None
     query = jax.ShapeDtypeStruct((1, dims.heads, dims.head), jnp.float32)
-    Options(scale=scale, cap=cap, sinks=start).weighting(scheme.scheme, query)
+    for cut, _ in sizes(scheme.scheme, dims):
+        Options(scale=scale, cap=cap, sinks=start).weighting(cut.scheme, query)
 
 
 def first_sinks(dims: Dims) -> Float[Array, " H"]:

@@ -15,11 +15,12 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, PyTree
 
 from posenc.attention import kernels
-from posenc.attention.cache import AXES, Cache, extend
+from posenc.attention.cache import AXES, Cache, extend, joined, parted
 from posenc.attention.encode import encode, finish
 from posenc.attention.kernels import Form
 from posenc.attention.kernels.form import CapOf
 from posenc.attention.options import Options
+from posenc.attention.shares import beside, shares
 from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, numbered, ranks
 from posenc.attention.unknown import Unknown, faulty, marked, marking, returned, uncounted, unknown
 from posenc.attention.validation import array, check_sequences, validate
@@ -158,9 +159,12 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
 def _full(form: Form, t: Tokens, start: Array, lead: tuple[int, ...], late: Unknown) -> Float[Array, "*lead Q H d"]:
     """Every sequence, all its tokens at once."""
 
-    def attend_sequence(t: Tokens) -> Float[Array, "Q H d"]:
+    def attend_share(form: Form, t: Tokens) -> Float[Array, "Q h d"]:
         encoded, info = encode(form, t, start)
         return finish(form.scheme, form.params, (kernels.mix_mapped if lead else kernels.mix)(form, encoded), info)
+
+    def attend_sequence(t: Tokens) -> Float[Array, "Q H d"]:
+        return beside([attend_share(*share) for share in shares(form, t)])
 
     attend_marked = marking(attend_sequence, late, start)
     if not lead:
@@ -181,9 +185,13 @@ def _step(
             again = returned(t.segments, cache.document, cache.segment)
             wrong = again if wrong is None else wrong | again
         t = t._replace(v=marked(t.v, wrong))  # what comes after it sees it
+        each = zip(shares(form, t), parted(form.scheme, cache), strict=True)
+        outputs, longer = zip(*(decode_share(*share, held) for share, held in each), strict=True)
+        return marked(beside(list(outputs)), wrong), joined(form.scheme, list(longer))
+
+    def decode_share(form: Form, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q h d"], Cache]:
         encoded, info, longer = extend(form, t, cache)
         out = finish(form.scheme, form.params, kernels.mix_mapped(form, encoded), info)
-        out = marked(out, wrong)
         if t.positions is None:
             out = marked(out, uncounted(encoded.query.position))
         if cache.index is None:

@@ -28,8 +28,9 @@ from posenc.attention.encode import (
     with_neighbours,
 )
 from posenc.attention.kernels import Encoded, Form, Side
+from posenc.attention.shares import of_share, sizes
 from posenc.attention.tokens import Tokens, began, describe, zero_padding
-from posenc.core.compose import imply, normal_form, pick, spread
+from posenc.core.compose import Chain, Shares, imply, normal_form, pick, spread
 from posenc.core.masks import Window, as_integer, documents, since_start
 from posenc.core.parameters import bound, complete
 from posenc.core.scheme import At, Dims, Scheme, check_dims
@@ -54,7 +55,8 @@ class Written:
 
 class Cache(NamedTuple):
     """Keys and values of one layer, `capacity` slots for each sequence of the batch. `G` is the number of key heads,
-    or of query heads where a scheme makes keys differ per query head."""
+    or of query heads where a scheme makes keys differ per query head. Where heads are shared among schemes, `k`, `v`,
+    `key_info`, `carry` and `past` are tuples, with an entry for each share."""
 
     k: Float[Array, "B G C e"]
     v: Float[Array, "B G C d"]
@@ -127,26 +129,32 @@ class Cache(NamedTuple):
             check_ring(scheme, window, int(capacity), 1)
         parts = pick(params, "layer"), pick(params, "heads")
         scheme.check_positions(parts[0], spread(scheme, imply(scheme, np.zeros(1, positions))))
-        keys, position, _ = stored_shapes(scheme, parts, dims, capacity, dtype, positions)
-        check_memory(f"{batch} sequences of {capacity} slots", (keys, position), "batch or capacity", copies=batch)
+        shares = [(cut.scheme, of_share_parts(scheme, cut, parts), size) for cut, size in sizes(scheme, dims)]
+        shapes = [stored_shapes(*share, capacity, dtype, positions)[:2] for share in shares]
+        check_memory(f"{batch} sequences of {capacity} slots", shapes, "batch or capacity", copies=batch)
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
-        carried = first_carry(scheme, parts, dims), scheme.neighbour_carry(dims)
-        first, past = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), carried)
-        k, v, key_info = jax.tree.map(zeros, keys)
-        return cls(
-            k,
-            v,
-            key_info,
-            jax.tree.map(zeros, position),
-            zeros(jnp.zeros(capacity, jnp.int32)),
-            first,
-            past,
-            jnp.zeros(batch, jnp.int32),
-            jnp.zeros(batch, jnp.int32),
-            jnp.int32(0),
-            jnp.zeros(capacity, jnp.int32) if ring else None,
-            Written.by(scheme),
-        )
+
+        def empty_share(share: Any, stored: Any) -> Cache:
+            own, own_parts, size = share
+            carried = first_carry(own, own_parts, size), own.neighbour_carry(size)
+            first, past = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), carried)
+            (k, v, key_info), position = jax.tree.map(zeros, stored)
+            return cls(
+                k,
+                v,
+                key_info,
+                position,
+                zeros(jnp.zeros(capacity, jnp.int32)),
+                first,
+                past,
+                jnp.zeros(batch, jnp.int32),
+                jnp.zeros(batch, jnp.int32),
+                jnp.int32(0),
+                jnp.zeros(capacity, jnp.int32) if ring else None,
+                Written.by(scheme),
+            )
+
+        return joined(scheme, [empty_share(*pair) for pair in zip(shares, shapes, strict=True)])
 
 
 # `jax.export` writes the structure of arguments into its files
@@ -161,6 +169,40 @@ export.register_pytree_node_serialization(
 
 AXES = cast(Any, Cache)(0, 0, 0, 0, 0, 0, 0, document=0, began=0, length=None, index=None, written=None)
 """The axis of the batch in each field, for `jax.vmap`; all sequences share `length` and `index`."""
+
+
+OF_SHARE = ("k", "v", "key_info", "carry", "past")
+"""The fields that hold an entry for each share of the heads, where there are several."""
+
+
+def parted(scheme: Scheme, cache: Cache) -> list[Cache]:
+    """The cache of each share of the heads; the cache itself where all heads have one scheme."""
+    if not isinstance(scheme, Shares):
+        return [cache]
+    each = []
+    for n, cut in enumerate(scheme.cuts(sum(scheme.counts), sum(scheme.counts))):
+        own: dict[str, Any] = {name: getattr(cache, name)[n] for name in OF_SHARE}
+        each.append(cache._replace(position=cut.of_parts(cache.position), **own))
+    return each
+
+
+def joined(scheme: Scheme, caches: list[Cache]) -> Cache:
+    """The cache of all heads from those of each share."""
+    if not isinstance(scheme, Shares):
+        return caches[0]
+    own: dict[str, Any] = {name: tuple(getattr(cache, name) for cache in caches) for name in OF_SHARE}
+    position = tuple(a for cache, s in zip(caches, scheme.each, strict=True) for a in _each(s, cache.position))
+    return caches[0]._replace(position=position, **own)
+
+
+def _each(scheme: Scheme, position: Any) -> tuple[Any, ...]:
+    """The positions of each plain scheme of a share."""
+    return position if isinstance(scheme, Chain) else (position,)
+
+
+def of_share_parts(scheme: Scheme, cut: Any, parts: Any) -> Any:
+    """The parameters of a share, those that its heads have in common and those of each."""
+    return of_share(scheme, cut, parts[0]), of_share(scheme, cut, parts[1])
 
 
 def _kind(name: str, dtype: Any, kind: Any) -> Any:

@@ -15,12 +15,13 @@ import numpy as np
 from jaxtyping import Array
 
 from posenc.attention import kernels
-from posenc.attention.cache import Cache, Written, check_ring, stored_shapes
+from posenc.attention.cache import Cache, Written, check_ring, of_share_parts, parted, stored_shapes
 from posenc.attention.kernels import Form
 from posenc.attention.options import Options
 from posenc.attention.positions import check_apart, check_positions, numbers, per_token
+from posenc.attention.shares import sizes
 from posenc.attention.tokens import Tokens
-from posenc.core.compose import Chain, Composed, axes, normal_form, pick, spread
+from posenc.core.compose import SEVERAL, Composed, Shares, axes, normal_form, pick, spread
 from posenc.core.distances import is_sampled
 from posenc.core.masks import Window
 from posenc.core.parameters import bound, complete
@@ -59,11 +60,21 @@ def validate(
     keys = keys if cache is None else cache.segment.shape[1]
     by_name = kernel == "dense"
     in_blocks = not by_name and kernels.pay(t.q.shape[-3], keys)
-    kernel = kernels.choose(scheme, kernel, t.q, keys, pairs.allowed is not None)
-    weighting, sinks = options.weighting(scheme, t.q)
     groups = pick(params, "layer"), pick(params, "heads")
     implied = cache is None and t.positions is None and (same or t.segments is None)
-    form = Form(scheme, groups, narrowed, weighting, sinks, heads, implied, same, kernel, in_blocks, not by_name)
+
+    def form_of(scheme: Scheme, params: Any, heads: int) -> Form:
+        chosen = kernels.choose(scheme, kernel, t.q, keys, pairs.allowed is not None)
+        weighting, sinks = options.weighting(scheme, t.q)
+        return Form(scheme, params, narrowed, weighting, sinks, heads, implied, same, chosen, in_blocks, not by_name)
+
+    if isinstance(scheme, Shares):
+        kernels.choose(scheme, kernel, t.q, keys)  # refuses a kernel that does not serve them all
+        each = tuple(form_of(cut.scheme, None, cut.heads) for cut in scheme.cuts(heads, t.k.shape[-2]))
+        sinks, each = each[0].sinks, tuple(share._replace(sinks=None) for share in each)
+        form = each[0]._replace(scheme=scheme, params=groups, sinks=sinks, heads=heads, shares=each)
+    else:
+        form = form_of(scheme, groups, heads)
     check_positions(scheme, groups[0], t, start, cache is not None)
     return form, t._replace(pairs=pairs), start
 
@@ -82,7 +93,7 @@ def check_types(q: Array, k: Array, v: Array, cache: Cache | None) -> None:
         raise TypeError(f"Queries, keys and values share one floating type; given were {shown}.")
     if q.dtype.itemsize < 2:
         raise TypeError(f"Queries, keys and values have 16 bits or more; given were {shown}; widen them by astype.")
-    for stored in () if cache is None else (cache.k.dtype, cache.v.dtype):
+    for stored in () if cache is None else {a.dtype for a in jax.tree.leaves((cache.k, cache.v))}:
         if stored != q.dtype:
             raise TypeError(f"The cache holds {stored}, but q, k and v are {q.dtype}; make it with dtype={q.dtype}.")
 
@@ -208,7 +219,7 @@ def check_distances(scheme: Scheme, positions: Any, all_tokens: bool) -> None:
         return
     if not all_tokens:
         raise ValueError("Sampled distances serve one whole sequence; pass all its tokens at once, or positions.")
-    if isinstance(scheme, Chain):
+    if isinstance(scheme, SEVERAL):
         for s, part in zip(scheme.parts, spread(scheme, positions), strict=True):
             check_distances(s, part, all_tokens)
     elif (
@@ -287,16 +298,20 @@ def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:
     width = heads * head if t.x is None else t.x.shape[-1]
     dims = Dims(width, heads, head, capacity, key_heads=t.k.shape[-2])
     parts = pick(params, "layer"), pick(params, "heads")
-    keys, position, carry = stored_shapes(scheme, parts, dims, capacity, t.q.dtype, jnp.int32)
-    new, stored = (
-        (*keys, position, carry),
-        (cache.k, cache.v, cache.key_info, cache.position, (cache.carry, cache.past)),
-    )
     shapes = lambda tree: jax.tree.map(lambda a: str(np.shape(a)), tree)  # noqa: E731
-    expected = jax.tree.map(lambda a: str((rows, *a.shape)), new)
-    if jax.tree.structure(new) != jax.tree.structure(stored) or shapes(stored) != expected:
+    many = len(cache.k) if isinstance(cache.k, tuple) else None
+    fits = many == (len(scheme.each) if isinstance(scheme, Shares) else None)
+    for (cut, size), held in zip(sizes(scheme, dims), parted(scheme, cache), strict=True) if fits else ():
+        own = of_share_parts(scheme, cut, parts)
+        keys, position, carry = stored_shapes(cut.scheme, own, size, capacity, t.q.dtype, jnp.int32)
+        new = *keys, position, carry
+        stored = held.k, held.v, held.key_info, held.position, (held.carry, held.past)
+        expected = jax.tree.map(lambda a: str((rows, *a.shape)), new)
+        fits = fits and jax.tree.structure(new) == jax.tree.structure(stored) and shapes(stored) == expected
+    if not fits:
+        held = " and ".join(str(a.shape) for a in jax.tree.leaves(cache.k))
         raise ValueError(
-            f"This cache, with keys of the shape {cache.k.shape}, is not one of {label(scheme)} with {t.k.shape[-2]}"
+            f"This cache, with keys of the shape {held}, is not one of {label(scheme)} with {t.k.shape[-2]}"
             f" key heads of {head} features; make it with posenc.Cache.empty for this scheme and these sizes."
         )
     if cache.written != Written.by(scheme):

@@ -20,7 +20,7 @@ from posenc.attention.cache import stored_shapes
 from posenc.attention.encode import each_head
 from posenc.attention.kernels import serves
 from posenc.catalog.card import Card, Fact, bibtex, flowing, idea, keys, paragraphs, settings_fact, uncited
-from posenc.core.compose import Chain, Composed, Pattern, layers, parts
+from posenc.core.compose import SEVERAL, Composed, Pattern, Shares, layers, parts
 from posenc.core.parameters import init
 from posenc.core.scheme import ORDER, Dims, Scheme, check_dims
 from posenc.language.registry import settings
@@ -57,8 +57,8 @@ def card(text: str, dims: Dims = TYPICAL) -> Card:
     """The card of a scheme; that of a composition has `parts`."""
     scheme = naming.parse(text)
     check_dims(dims)
-    each = [_alone(part, dims) for part in _schemes(scheme)]
-    if isinstance(scheme, Scheme) and not isinstance(scheme, Chain):
+    each = [_alone(*part) for part in _schemes(scheme, dims)]
+    if isinstance(scheme, Scheme) and not isinstance(scheme, SEVERAL):
         return each[0][0]
     cards = tuple(card for card, _ in each)
     plain = [dict((fact.key, fact.value) for fact in card.facts) for card in cards]
@@ -80,7 +80,7 @@ def cite(text: str) -> str:
     """The BibTeX of everything in a scheme, each entry once: `cite("rope + alibi")`."""
     scheme = naming.parse(text)
     entries: dict[str, None] = {}
-    for thing in (*_schemes(scheme), *_coordinates(scheme)):
+    for thing in (*(part for part, _ in _schemes(scheme, TYPICAL)), *_coordinates(scheme)):
         entries |= dict.fromkeys(bibtex(type(thing).__doc__) or [uncited(thing.name)])
     return "\n\n".join(entries)
 
@@ -151,9 +151,17 @@ def _where_and_cost(
     )
 
 
-def _schemes(scheme: Any) -> list[Scheme]:
-    """The plain schemes in a composition, each once, in order."""
-    return list(dict.fromkeys(s for layer in layers(scheme) for s in parts(layer)))
+def _schemes(scheme: Any, dims: Dims) -> list[tuple[Scheme, Dims]]:
+    """The plain schemes in a composition, each once, in order, and the sizes of the heads that it has."""
+    each = [pair for layer in layers(scheme) for pair in zip(parts(layer), _sizes(layer.scheme, dims), strict=True)]
+    return list(dict.fromkeys(each))
+
+
+def _sizes(scheme: Any, dims: Dims) -> tuple[Dims, ...]:
+    """The sizes for each plain scheme of a layer; those of all heads where shares of them do not fit."""
+    whole = (dims,) * len(parts(scheme))
+    fits = isinstance(scheme, Shares) and not dims.heads % sum(scheme.counts)
+    return scheme.dims_of_parts(dims) if fits else whole
 
 
 def _coordinates(scheme: Any) -> list[Any]:
@@ -167,6 +175,10 @@ def _around(scheme: Any) -> list[Fact]:
     if isinstance(scheme, Composed) and scheme.window is not None:
         first = f" and the first {scheme.sinks} of its document" if scheme.sinks else ""
         facts.append(Fact("window", f"a query sees {scheme.window} keys{first}"))
+    for shared in dict.fromkeys(s for layer in layers(scheme) if isinstance(s := layer.scheme, Shares)):
+        whole, counts = sum(shared.counts), zip(shared.each, shared.counts, strict=True)
+        shown = {naming.spec(s): f"{count} of {whole}" for s, count in counts}
+        facts.append(Fact("heads", shown, "; ".join(f"{count}: {text}" for text, count in shown.items())))
     if isinstance(scheme, Pattern):
         facts.append(Fact("layers", [naming.spec(s) for s in scheme.layers]))
     if coordinates := _coordinates(scheme):

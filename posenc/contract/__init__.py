@@ -66,6 +66,18 @@ PROPERTIES: dict[Callable[[Case], Outcome], str] = {
     precision.products_keep_their_digits: "G12",
 }
 """Every property, and its number among the invariants where it has one."""
+OF_HOOKS = {
+    purity.locate_reads_as_declared,
+    reads.scores_read_what_is_declared,
+    reads.scores_do_not_look_beyond_their_tile,
+    reads.extra_is_linear,
+    reads.weights_are_zero_where_nothing_is_seen,
+    gradients.scores_of_the_future_are_finite,
+    precision.queries_and_keys_are_rounded_once,
+    precision.scores_are_single_precision,
+    precision.products_keep_their_digits,
+}
+"""Properties of single hooks: where heads belong to several schemes, they are asked of each."""
 
 
 def check(scheme: Any, dims: Dims | None = None, *, only: str | Iterable[str] | None = None) -> Report:
@@ -106,10 +118,16 @@ def examine(f: Callable[[Case], Outcome], case: Case) -> Outcome:
     """Return the outcome of one property; an exception is a failure, for hooks may raise anything."""
     with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         try:
-            return f(case)
+            return _worst([f(each) for each in (case.shares if f in OF_HOOKS else (case,))])
         except Exception as fault:
             first = str(fault).strip().split("\n")[0]
             return Outcome(False, reason=f"{type(fault).__name__}: {first}")
+
+
+def _worst(outcomes: list[Outcome]) -> Outcome:
+    """What fails among several outcomes, or else the largest figure of what applies."""
+    rank = {False: 2, True: 1, None: 0}
+    return max(outcomes, key=lambda outcome: (rank[outcome.holds], outcome.figure or 0.0))
 
 
 def _select_properties(only: str | Iterable[str] | None) -> list[tuple[Callable[[Case], Outcome], str]]:

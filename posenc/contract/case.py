@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from posenc.attention.attend import attend, embed
 from posenc.attention.encode import with_neighbours
 from posenc.attention.tokens import Tokens
-from posenc.core.compose import merge, normal_form, pick, spread
+from posenc.core.compose import Shares, merge, normal_form, pick, spread
 from posenc.core.parameters import init
 from posenc.core.scheme import At, Dims, Tile
 from posenc.naming import bind
@@ -58,6 +58,14 @@ class Case:
         self.weights = draw(3, dims.width, dims.heads * dims.head) * dims.width**-0.5
         self.inputs = self.take(LENGTH)
         self.index = np.arange(LENGTH, dtype=np.int32)
+
+    @functools.cached_property
+    def shares(self) -> tuple[Case, ...]:
+        """Each share of the heads in a model of those heads alone; the case itself where all have one scheme."""
+        if not isinstance(self.unbound, Shares):
+            return (self,)
+        cuts = self.unbound.cuts(self.dims.heads, self.dims.heads)
+        return tuple(Case(cut.scheme, cut.dims(self.dims)) for cut in cuts)
 
     @functools.cached_property
     def bidirectional(self) -> Case:

@@ -7,7 +7,7 @@ import numpy as np
 
 from posenc.contract.case import LENGTH, Case, put
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if, largest
-from posenc.core.compose import Chain
+from posenc.core.compose import SEVERAL
 from posenc.core.scheme import Scheme
 from posenc.naming import bind
 
@@ -42,7 +42,7 @@ def with_positions_order_is_seen(case: Case) -> Outcome:
         apart = error(case.output(positions=moved, mask=mask), case.output(positions=far, mask=mask))
         if apart > 1e-4:
             return Outcome(True, apart)
-    if not isinstance(case.scheme, Chain) and case.scheme != bind(type(case.scheme)(), case.dims):
+    if not isinstance(case.scheme, SEVERAL) and case.scheme != bind(type(case.scheme)(), case.dims):
         return absent("under these settings positions change nothing")
     return Outcome(False, reason="positions change nothing, though it has hooks that receive them")
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from posenc.attention.attend import embed
 from posenc.attention.encode import each_head
+from posenc.attention.shares import sizes
 from posenc.contract.case import DOCUMENTS, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
-from posenc.core.compose import Chain, merge, parts, pick, spread
+from posenc.core.compose import SEVERAL, merge, parts, pick, spread
 from posenc.core.parameters import init
 from posenc.core.scheme import SCHEMES, At, Dims, Scheme
 from posenc.naming import bind, parse, spec
@@ -77,8 +78,9 @@ def parameters_are_as_declared(case: Case) -> Outcome:
         return Outcome(False, reason="the same sizes and key gave other parameters the second time")
     shapes = jax.eval_shape(lambda key: init(case.scheme, key, case.dims), jax.random.key(0))
     made = jax.tree.leaves(shapes, is_leaf=lambda p: isinstance(p, dict))
-    for scheme, p in zip(parts(case.scheme), made, strict=True):
-        if fault := _undeclared(scheme, p, case.dims):
+    plain = [(s, size) for cut, size in sizes(case.scheme, case.dims) for s in parts(cut.scheme)]
+    for (scheme, dims), p in zip(plain, made, strict=True):
+        if fault := _undeclared(scheme, p, dims):
             return Outcome(False, reason=fault)
     return Outcome(True, reason=f"{sum(a.size for a in jax.tree.leaves(shapes))} numbers")
 
@@ -159,7 +161,7 @@ def its_text_names_it(case: Case) -> Outcome:
 
 def its_samples_build(case: Case) -> Outcome:
     """Every sample of settings makes a scheme with parameters."""
-    if isinstance(case.scheme, Chain) or not case.scheme.samples:
+    if isinstance(case.scheme, SEVERAL) or not case.scheme.samples:
         return absent("it lists no samples")
     for settings in case.scheme.samples:
         scheme = bind(type(case.scheme)(**settings), case.dims)

@@ -11,10 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from posenc.attention.attend import attend, embed
+from posenc.attention.shares import of_share, sizes
 from posenc.contract.case import LENGTH, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
-from posenc.core.compose import Chain, imply, parts
-from posenc.core.parameters import init
+from posenc.core.compose import Chain, Shares, imply, parts
+from posenc.core.parameters import complete, init
 from posenc.core.scheme import ROLES, At, Dims, Role, Scheme, Tile
 from posenc.naming import bind, parse
 
@@ -23,16 +24,21 @@ COMPANIONS = "rope", "alibi"
 
 def hooks_run_once_in_order(case: Case) -> Outcome:
     """Attention = the hooks called by hand, one head and one query at a time."""
-    schemes, params = _parts(case.scheme, case.params)
     if case.scheme.reads == "heads":
         return absent("it reads all heads at once")
-    return at_most(_by_hand_apart(case, case.plain(), schemes, params), 1e-11)
+    apart, out, given = [], case.plain(), complete(case.scheme, case.params)
+    for cut, _ in sizes(case.scheme, case.dims):
+        schemes, params = _parts(cut.scheme, of_share(case.scheme, cut, given))
+        apart.append(_by_hand_apart(case, out, schemes, params, cut.first, cut.heads))
+    return at_most(max(apart), 1e-11)
 
 
 def sums_run_in_order(case: Case) -> Outcome:
     """`rope + scheme` and `scheme + alibi` = the hooks of the two called by hand, in that order."""
     if case.scheme.reads == "heads":
         return absent("it reads all heads at once")
+    if isinstance(case.scheme, Shares):
+        return absent("a sum stands within the braces of shared heads")
     schemes, params = _parts(case.scheme, case.params)
     apart, refused = [], []
     for name, first in zip(COMPANIONS, (True, False), strict=True):
@@ -58,9 +64,17 @@ class _With(NamedTuple):
     project: Any
 
 
-def _by_hand_apart(case: Case, out: Any, schemes: list[Scheme], params: list[Any]) -> float:
-    """How far the outputs of one head are from its hooks, written out: each part's hook in turn, one document."""
-    index, heads, head = jnp.arange(LENGTH, dtype=jnp.int32), case.dims.heads, (case.dims.heads - 2) % case.dims.heads
+def _by_hand_apart(
+    case: Case, out: Any, schemes: list[Scheme], params: list[Any], first: int = 0, heads: int | None = None
+) -> float:
+    """How far the outputs of one head are from its hooks, written out: each part's hook in turn, one document. The head
+    is one of those from the `first` on that these schemes have."""
+    heads = case.dims.heads if heads is None else heads
+    index, head, dims = (
+        jnp.arange(LENGTH, dtype=jnp.int32),
+        (heads - 2) % heads,
+        dataclasses.replace(case.dims, heads=heads),
+    )
 
     @case.jit
     def by_hand(params, a):
@@ -69,14 +83,15 @@ def _by_hand_apart(case: Case, out: Any, schemes: list[Scheme], params: list[Any
         for s, p in zip(schemes, params, strict=True):
             y = s.embed(p["layer"], y, _on_axes(s, at))
         head_params = [p["layer"] | rows(p["heads"], head) for p in params]
-        whole: dict[Role, Any] = dict(zip(ROLES, case.project(y, a), strict=True))
+        mine = [b[:, first : first + heads] for b in case.project(y, a)]
+        whole: dict[Role, Any] = dict(zip(ROLES, mine, strict=True))
         for s, p in zip(schemes, params, strict=True):
-            for role, before in s.neighbour_carry(case.dims).items():
+            for role, before in s.neighbour_carry(dims).items():
                 whole[role], _ = s.neighbours(p["layer"], role, whole[role], _on_axes(s, at), before)
         q, k, v = (b[:, head] for b in whole.values())
-        return _head(schemes, head_params, q, k, v, y, at, case.dims)
+        return _head(schemes, head_params, q, k, v, y, at, dims)
 
-    return error(out[:, head], by_hand(params, case.inputs))
+    return error(out[:, first + head], by_hand(params, case.inputs))
 
 
 def _head(parts, head_params, q, k, v, y, at: At, dims: Dims) -> Float[Array, "L d"]:
@@ -120,7 +135,7 @@ def grouped_queries_equal_repeated_keys(case: Case) -> Outcome:
     groups = next((n for n in range(heads // 2, 1, -1) if heads % n == 0), 1)
     group = np.array([h * groups // heads for h in range(heads)])
 
-    few_params, params = _grouped(case, groups, group)
+    few_params, params = _grouped(case, groups)
 
     @case.jit
     def outputs(few_params, params, a):
@@ -132,13 +147,14 @@ def grouped_queries_equal_repeated_keys(case: Case) -> Outcome:
     return at_most(error(*outputs(few_params, params, case.inputs)), 1e-11)
 
 
-def _grouped(case: Case, groups: int, group: np.ndarray) -> tuple[Any, Any]:
+def _grouped(case: Case, groups: int) -> tuple[Any, Any]:
     """Parameters for so few key heads, and for as many as query heads, where those of a key head are repeated."""
     dims = dataclasses.replace(case.dims, key_heads=groups)
     few = jax.eval_shape(lambda key: init(case.scheme, key, dims), jax.random.key(0))
     same = jax.tree.map(lambda a, b: np.shape(a) == b.shape, case.params, few)
-    cut = jax.tree.map(lambda a, alike: a if alike else a[:groups], case.params, same)
-    return cut, jax.tree.map(lambda a, alike: a if alike else a[group], cut, same)
+    cut = jax.tree.map(lambda a, b, alike: a if alike else a[: b.shape[0]], case.params, few, same)
+    repeated = lambda a, b: b[np.arange(len(a)) * len(b) // len(a)]  # noqa: E731
+    return cut, jax.tree.map(lambda a, b, alike: b if alike else repeated(a, b), case.params, cut, same)
 
 
 def wrong_positions_are_refused(case: Case) -> Outcome:

@@ -1,4 +1,5 @@
-"""Schemes together, in normal form: `a + b` on one attention, `a @ coordinates`, `a + window(512)`, `[a, b]` by layers.
+"""Schemes together, in normal form: `a + b` on one attention, `a @ coordinates`, `a + window(512)`, `[a, b]` by layers,
+`{a, b}` by heads.
 
 Hooks run on a plain scheme or on a `Chain` of plain schemes. A `Composed` adds what stands around these: the
 coordinates of each part (`posenc.place` reads them) and a window that narrows the mask. `normal_form` gives that form
@@ -15,7 +16,10 @@ import jax
 from posenc.core.chain import Chain as Chain
 from posenc.core.masks import Window, check_keys
 from posenc.core.scheme import Scheme
+from posenc.core.shares import Shares as Shares
 
+SEVERAL = Chain, Shares
+"""What holds several plain schemes: whatever belongs to these is a tuple with an entry for each."""
 DECLARED = tuple(n for n in Scheme.__annotations__ if not n.startswith("_"))
 """What every scheme declares of itself, beside its settings."""
 
@@ -164,7 +168,7 @@ def parts(scheme: Any) -> tuple[Scheme, ...]:
     """The plain schemes of one layer, in the order of their sum."""
     if not isinstance(scheme, Scheme):
         scheme = normal_form(scheme).scheme
-    return scheme.parts if isinstance(scheme, Chain) else (scheme,)
+    return scheme.parts if isinstance(scheme, SEVERAL) else (scheme,)
 
 
 def _least(form: Composed) -> Any:
@@ -182,12 +186,26 @@ def add(a: Any, b: Any) -> Any:
         if not isinstance(s, Scheme | Composed):
             raise TypeError(f"{s!r} cannot be added to a scheme.")
     left, right = normal_form(a), normal_form(b)
+    if shared := [form for form in (left, right) if isinstance(form.scheme, Shares)]:
+        raise ValueError(
+            f"Each head of {shared[0].scheme.name} has one scheme already, so nothing is added to all; add it within"
+            " the braces: '{rope + alibi, rope}'."
+        )
     if left.window is not None and right.window is not None:
         raise ValueError("A sum has one window; leave one out.")
     draws = tuple(Draw(coordinates, len(schemes)) for form in (left, right) for coordinates, schemes in form.draws)
     chain = Chain(parts(left.scheme) + parts(right.scheme))
     narrow = right if left.window is None else left
     return _least(Composed(chain, draws, narrow.window, narrow.sinks))
+
+
+def beside(schemes: tuple[Any, ...], counts: tuple[int, ...]) -> Composed:
+    """`{a: 3, b: 1}`: the heads of one layer, shared among schemes."""
+    forms = [normal_form(s) for s in schemes]
+    if any(form.window is not None for form in forms):
+        raise ValueError("A window narrows the mask of all heads, so it stands behind: '{rope, nope} + window(512)'.")
+    draws = tuple(Draw(coordinates, len(of)) for form in forms for coordinates, of in form.draws)
+    return _least(Composed(Shares(tuple(form.scheme for form in forms), counts), draws))
 
 
 def under(scheme: Any, coordinates: Any) -> Any:
@@ -238,8 +256,8 @@ def pick(params: Any, group: str) -> Any:
 
 
 def spread(scheme: Scheme, positions: Any) -> Any:
-    """Positions as hooks want them: a tuple for a chain, where one array serves all parts."""
-    if not isinstance(scheme, Chain):
+    """Positions as hooks want them: a tuple for several schemes, where one array serves all parts."""
+    if not isinstance(scheme, SEVERAL):
         if isinstance(positions, tuple):
             raise ValueError(f"positions is a tuple of {len(positions)}, but there is one scheme; pass one array.")
         return positions
@@ -251,11 +269,11 @@ def spread(scheme: Scheme, positions: Any) -> Any:
 
 
 def imply(scheme: Scheme, index: Any) -> Any:
-    """The index as positions: the same number on every axis, and an array for each part of a chain."""
+    """The index as positions: the same number on every axis, and an array for each of several schemes."""
     positions = tuple(index if s.axes == 1 else index[..., None].repeat(s.axes, -1) for s in parts(scheme))
-    return positions if isinstance(scheme, Chain) else positions[0]
+    return positions if isinstance(scheme, SEVERAL) else positions[0]
 
 
 def axes(scheme: Scheme) -> Any:
-    """How many numbers a position has; for a chain, of each part."""
-    return tuple(s.axes for s in scheme.parts) if isinstance(scheme, Chain) else scheme.axes
+    """How many numbers a position has; of several schemes, for each."""
+    return tuple(s.axes for s in scheme.parts) if isinstance(scheme, SEVERAL) else scheme.axes

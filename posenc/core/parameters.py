@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from posenc.core.compose import Chain, Composed, normal_form, parts
+from posenc.core.compose import SEVERAL, Composed, Shares, normal_form, parts
 from posenc.core.scheme import Dims, Scheme, check_dims
 from posenc.numerics.sizes import check_memory
 
@@ -18,8 +18,9 @@ from posenc.numerics.sizes import check_memory
 def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
     """All parameters of one layer: `{"layer": {...}, "heads": {...}}`, the latter with a leading head axis.
 
-    A chain has a tuple of those, one for each part. Raises `ValueError` where settings are still open: `posenc.bind`,
-    and where no memory holds them, and `TypeError` for anything but a scheme, one random key and a `posenc.Dims`.
+    Several schemes have a tuple of those, one for each. Raises `ValueError` where settings are still open:
+    `posenc.bind`, and where no memory holds them, and `TypeError` for anything but a scheme, one random key and a
+    `posenc.Dims`.
     """
     form = normal_form(scheme)
     scheme = bound(form.scheme)
@@ -35,9 +36,10 @@ def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
 def init_parameters(form: Composed, key: PRNGKeyArray, dims: Dims) -> Any:
     """What `init` gives, without its checks."""
     scheme = form.scheme
-    if isinstance(scheme, Chain):
-        pairs = zip(scheme.parts, _keys(form, key), strict=True)
-        return tuple(init_parameters(normal_form(s), k, dims) for s, k in pairs)
+    if isinstance(scheme, SEVERAL):
+        sizes = scheme.dims_of_parts(dims) if isinstance(scheme, Shares) else (dims,) * len(scheme.parts)
+        each = zip(scheme.parts, _keys(form, key), sizes, strict=True)
+        return tuple(init_parameters(normal_form(s), k, size) for s, k, size in each)
     for_layer, for_heads = jax.random.split(key)
     heads = jax.vmap(lambda k: scheme.init_head(k, dims))(jax.random.split(for_heads, dims.heads))
     return {"layer": scheme.init(for_layer, dims), "heads": heads}
@@ -102,7 +104,7 @@ def _plain(params: Any) -> Any:
 
 def _with_groups(scheme: Scheme, params: Any) -> Any:
     params = {} if params is None else params
-    if isinstance(scheme, Chain):
+    if isinstance(scheme, SEVERAL):
         each = ({},) * len(scheme.parts) if params == {} else params
         if not isinstance(each, tuple) or len(each) != len(scheme.parts):
             return params
@@ -119,7 +121,7 @@ def split(scheme: Any, params: Any) -> tuple[Any, Any]:
     """
     scheme = normal_form(scheme).scheme
     params = complete(scheme, params)
-    if isinstance(scheme, Chain):
+    if isinstance(scheme, SEVERAL):
         if not isinstance(params, tuple) or len(params) != len(scheme.parts):
             raise TypeError(STRANGE)
         pairs = [split(s, p) for s, p in zip(scheme.parts, params, strict=True)]

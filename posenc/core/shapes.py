@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from posenc.core.compose import Chain, normal_form, parts
+from posenc.core.compose import SEVERAL, Chain, Shares, normal_form
 from posenc.core.parameters import GROUPS, STRANGE, init_parameters
 from posenc.core.scheme import Dims, Scheme
 
@@ -31,14 +31,26 @@ class KnownSizes(NamedTuple):
         width, heads, head = (guess if n is None else n for n in self[:3])
         return Dims(width, heads, head, trained=4 * guess, longest=8 * guess, key_heads=self.key_heads)
 
+    def of_parts(self, scheme: Any) -> tuple[KnownSizes, ...]:
+        """What is known for each of several schemes; a share of the heads is a model of those heads alone."""
+        if not isinstance(scheme, Shares) or self.heads is None:
+            return (self,) * len(scheme.parts)
+        cuts = scheme.cuts(self.heads, self.key_heads or self.heads)
+        return tuple(
+            self._replace(heads=cut.heads, key_heads=len(cut.keys))
+            for cut in cuts
+            for _ in range(cut.parts.start, cut.parts.stop)
+        )
+
 
 def check_params(scheme: Scheme, params: Any, sizes: KnownSizes, *, shared: bool = False) -> None:
     """Refuse parameters that are not such as `posenc.init` makes. With `shared`, what layers own may be missing."""
-    if isinstance(scheme, Chain):
+    if isinstance(scheme, SEVERAL):
         if not isinstance(params, tuple) or len(params) != len(scheme.parts):
             raise TypeError(STRANGE)
-        for s, p in zip(scheme.parts, params, strict=True):
-            check_params(s, p, sizes, shared=shared)
+        each = sizes.of_parts(scheme)
+        for s, p, size in zip(scheme.parts, params, each, strict=True):
+            check_params(s, p, size, shared=shared)
         return
     if not isinstance(params, Mapping) or params.keys() != set(GROUPS):
         raise TypeError(STRANGE)
@@ -119,4 +131,7 @@ def _shown(shape: _Shape | None) -> str:
 
 def label(scheme: Scheme) -> str:
     """A scheme's name for messages."""
-    return " + ".join(repr(getattr(s, "name", type(s).__name__)) for s in parts(scheme))
+    if isinstance(scheme, Shares):
+        return "{" + ", ".join(map(label, scheme.each)) + "}"
+    each = scheme.parts if isinstance(scheme, Chain) else (scheme,)
+    return " + ".join(repr(getattr(s, "name", type(s).__name__)) for s in each)

@@ -1,8 +1,8 @@
 """One text names one thing: `"rope(base=500000.0) + alibi"` to a tree and back, without jax.
 
 Schemes, coordinates and tasks share this grammar. A name is an identifier. A call gives settings, which are finite
-numbers, strings, booleans, None, or tuples of those. `+` adds (flat), `@` gives coordinates and binds tighter, and a
-list is one period of layers. The name `mine:Mine` is class `Mine` of the module `mine`, which a text names and never
+numbers, strings, booleans, None, or tuples of those. `+` adds (flat), `@` gives coordinates and binds tighter. A list
+is one period of layers, and braces share the heads of one layer. The name `mine:Mine` is class `Mine` of the module `mine`, which a text names and never
 imports. Nothing is ever evaluated: the text is parsed by `ast` and only these forms pass.
 """
 
@@ -25,7 +25,7 @@ _CLASS_IN_A_MODULE = re.compile(
     r"""
       (?P<quote>'{3}|"{3}|'|")(?:\\.|(?!(?P=quote)).)*(?P=quote)
     | \#[^\r\n]*
-    | (?<![\w.:]) (?P<name> (?:[^\W\d]\w*\.)* [^\W\d]\w* : [^\W\d]\w* ) (?![\w.:])
+    | (?<![\w.:]) (?P<name> (?:[^\W\d]\w*\.)* [^\W\d]\w* : [^\W\d]\w* ) (?![\w.]|:\w)
     """,
     re.DOTALL | re.VERBOSE,
 )
@@ -64,7 +64,14 @@ class Period:
     layers: tuple[Tree, ...]
 
 
-Tree = Call | Sum | Located | Period
+@dataclass(frozen=True)
+class Shared:
+    """The heads of one layer, shared among several: `{alibi, nope}`, or `{rope: 3, nope: 1}` of each four heads."""
+
+    shares: tuple[tuple[Tree, int], ...]
+
+
+Tree = Call | Sum | Located | Period | Shared
 
 
 def read(text: str) -> Tree:
@@ -100,6 +107,9 @@ def write(tree: Tree) -> str:
             return f"{inner} @ {write(where)}"
         case Period(layers):
             return f"[{', '.join(write(layer) for layer in layers)}]"
+        case Shared(shares):
+            alike = all(count == 1 for _, count in shares)
+            return f"{{{', '.join(write(what) + ('' if alike else f': {count}') for what, count in shares)}}}"
     raise TypeError(f"{tree!r} is not a tree of this grammar.")
 
 
@@ -115,6 +125,9 @@ def modules(tree: Tree) -> Iterator[str]:
         case Located(what, where):
             yield from modules(what)
             yield from modules(where)
+        case Shared(shares):
+            for what, _ in shares:
+                yield from modules(what)
 
 
 class _Refused(Exception):
@@ -176,7 +189,27 @@ def _tree(node: ast.expr) -> Tree:
             if not items:
                 raise _Refused("a period of layers holds at least one")
             return Period(tuple(_tree(item) for item in items))
-    raise _Refused(f"{_shown(node)} is neither a name, a call, a sum, `@` nor a list")
+        case ast.Set(items):
+            return _shared(tuple((_tree(item), 1) for item in items))
+        case ast.Dict(keys, values):
+            if None in keys:
+                raise _Refused("shares of heads are written one by one, without stars")
+            return _shared(tuple((_tree(k), _count(n)) for k, n in zip(keys, values, strict=True) if k is not None))
+    raise _Refused(f"{_shown(node)} is neither a name, a call, a sum, `@`, a list nor heads in braces")
+
+
+def _shared(shares: tuple[tuple[Tree, int], ...]) -> Shared:
+    if len(shares) < 2:
+        raise _Refused("braces share heads among at least two, such as {alibi, nope}")
+    return Shared(shares)
+
+
+def _count(node: ast.expr) -> int:
+    """How many heads of all those that are counted a share has."""
+    match node:
+        case ast.Constant(int() as count) if not isinstance(count, bool) and count >= 1:
+            return count
+    raise _Refused(f"{_shown(node)} is no number of heads, which is whole and at least 1")
 
 
 def _shown(node: ast.expr) -> str:

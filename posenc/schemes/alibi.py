@@ -31,9 +31,10 @@ class ALiBi(Scheme, name="alibi"):
 
     `slopes="log"` learns slopes through their logarithm, so that they start at m_h and stay positive. "logistic" learns
     them through a logistic function from random starts σ(N(-2, 1)), as the authors suggest for two sides. A tuple holds
-    m_h itself, one number for each head, 0 for a head without a penalty; `factor` multiplies it too. `factor` is 96 in
-    BiPE. `fraction` is the share of heads with a penalty, rounded up: the first ones, with the slopes of a model with
-    that many heads (x-transformers).
+    m_h itself, one number for each head, 0 for a head without a penalty; `factor` multiplies it too. "harmonic" slopes
+    are 1 / h: `{alibi(slopes='harmonic'), nope}` is NAPE (2506.16640). `factor` is 96 in BiPE. `fraction` is the share
+    of heads with a penalty, rounded up: the first ones, with the slopes of a model with that many heads
+    (x-transformers).
 
     ```bibtex
     @inproceedings{press2022train,
@@ -47,7 +48,7 @@ class ALiBi(Scheme, name="alibi"):
     """
 
     form: Literal["symmetric", "half", "sided", "split"] = "symmetric"
-    slopes: Literal["fixed", "log", "logistic"] | tuple[float, ...] = later("fixed")
+    slopes: Literal["fixed", "log", "logistic", "harmonic"] | tuple[float, ...] = later("fixed")
     factor: float = later(1.0)
     fraction: float = later(1.0)
 
@@ -62,6 +63,7 @@ class ALiBi(Scheme, name="alibi"):
         {"form": "sided"},
         {"form": "split", "slopes": "log", "factor": 3.0},
         {"form": "sided", "slopes": "logistic", "fraction": 0.5},
+        {"slopes": "harmonic"},
     )
 
     def validate(self):
@@ -107,13 +109,14 @@ class ALiBi(Scheme, name="alibi"):
     def _slopes(self, p, head: Int[Array, ""], heads: int, dtype: jnp.dtype) -> tuple[Array, Array]:
         """The slopes towards the past and the future."""
         n = self._penalized(heads)
-        m = slope(head, n)
+        rule = slope if self.slopes != "harmonic" else lambda head, heads: 1 / (head + 1).astype(dtype)
+        m = rule(head, n)
         if isinstance(self.slopes, tuple):
             self._check_heads(heads)
             m = jnp.asarray(self.slopes, dtype)[head]
         elif self.form == "split":
             first = (n + 1) // 2
-            m = jnp.where(head < first, slope(head, first), slope(head - first, max(n - first, 1)))
+            m = jnp.where(head < first, rule(head, first), rule(head - first, max(n - first, 1)))
         learned = {"fixed": lambda a: m * a, "log": lambda a: m * jnp.exp(a), "logistic": jax.nn.sigmoid}[self._rule]
         names = ("past", "future") if self.form == "sided" else ("slope", "slope")
         slopes = (learned(p[name].astype(dtype)) if name in p else m.astype(dtype) for name in names)
@@ -123,7 +126,7 @@ class ALiBi(Scheme, name="alibi"):
     @property
     def _rule(self) -> str:
         """How slopes are learned; those that were given one by one are not, but for sides that multiply them."""
-        return self.slopes if isinstance(self.slopes, str) else "fixed"
+        return self.slopes if self.slopes in ("log", "logistic") else "fixed"
 
     def _check_heads(self, heads: int) -> None:
         if isinstance(self.slopes, tuple) and len(self.slopes) != heads:

@@ -30,6 +30,7 @@ SUMS = (
     "log_n + rope + fox",
     "sinusoidal + t5",
     "nope + (rope + alibi) @ index",
+    "{rope + t5: 1, fox: 3}",
 )
 
 

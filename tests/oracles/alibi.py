@@ -1,4 +1,4 @@
-"""Press et al., 2022, §3: the slopes are a geometric sequence that starts at, and goes by, 2^(-8/n)."""
+"""Press et al., 2022, §3: the slopes are a geometric sequence that starts at, and goes by, 2^(-8/n); or 1/h."""
 
 import math
 
@@ -6,7 +6,9 @@ from tests.oracles.loop import attend as loop
 from tests.oracles.loop import dot
 
 
-def slopes(n):
+def slopes(n, harmonic=False):
+    if harmonic:
+        return [1 / h for h in range(1, n + 1)]
     power = 1
     while 2 * power <= n:
         power *= 2
@@ -17,10 +19,11 @@ def slopes(n):
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
     count = math.ceil(scheme.fraction * len(heads))
-    m, backward = slopes(count), count
+    harmonic = scheme.slopes == "harmonic"
+    m, backward = slopes(count, harmonic), count
     if scheme.form == "split":
         backward = count - count // 2
-        m = slopes(backward) + (slopes(count // 2) if count > 1 else [])
+        m = slopes(backward, harmonic) + (slopes(count // 2, harmonic) if count > 1 else [])
 
     def learned(h, a):
         if scheme.slopes == "logistic":

@@ -51,6 +51,8 @@ class Form(NamedTuple):
     by_distance: bool = False
     """Whether a bias may be computed once for each distance: not by the dense kernel that was asked for by name, the
     reference for all others."""
+    shares: tuple[Form, ...] = ()
+    """The forms of heads that belong to different schemes, without parameters and sinks; empty where all have one."""
 
     def counts(self, pairs: Pairs) -> bool:
         """Whether the mask counts from where a document began."""

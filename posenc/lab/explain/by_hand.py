@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.core.compose import Pattern, add, normal_form, parts
+from posenc.core.compose import Pattern, Shares, add, normal_form, parts
 from posenc.core.scheme import Dims
 from posenc.lab.explain.induced import diagram
 from posenc.lab.explain.problem import Problem
@@ -98,6 +98,8 @@ def _suited(problem: Problem, text: str) -> Solved:
     scheme = posenc.parse(text)
     if isinstance(scheme, Pattern):
         raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
+    if isinstance(normal_form(scheme).scheme, Shares):
+        raise ValueError("Heads in braces belong to several schemes; explain one share at a time, without braces.")
     plain = normal_form(scheme).scheme
     _check(problem, text, plain)
     if "bidirectional" in plain.limits and problem.memory is None:

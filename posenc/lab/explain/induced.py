@@ -18,7 +18,7 @@ import numpy as np
 import posenc
 from posenc.catalog.schemes import SITES
 from posenc.coordinates import place
-from posenc.core.compose import Pattern, layers, normal_form, parts
+from posenc.core.compose import Pattern, Shares, layers, normal_form, parts
 from posenc.core.scheme import Dims
 from posenc.lab.spec.run import THEN, Continuation
 
@@ -56,6 +56,8 @@ def views(text: str, length: int, causal: bool = False, moved: float = 0.0) -> l
     scheme = posenc.parse(text)
     if isinstance(scheme, Pattern):
         raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
+    if isinstance(normal_form(scheme).scheme, Shares):
+        raise ValueError("Heads in braces belong to several schemes; explain one share at a time, without braces.")
     causal = causal or "bidirectional" in normal_form(scheme).scheme.limits
     sizes = {"trained": max(2, length // 2), "longest": length, "causal": causal}  # extrapolation shows too
     dims = Dims(width=HEADS * HEAD, heads=HEADS, head=HEAD, **sizes)

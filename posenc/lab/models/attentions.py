@@ -103,4 +103,6 @@ def query_factor(scheme: Any, composed: Any, dims: Dims) -> float:
     Query weights are drawn smaller where scores are not divided by √d, so that scores start equally large. The kinds of
     attention are to be compared with equal weights instead.
     """
+    if composed == scheme:
+        return 1.0
     return normal_form(composed).scheme.scale(dims.head) / normal_form(scheme).scheme.scale(dims.head)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from posenc.core.compose import Chain, normal_form, parts
+from posenc.core.compose import SEVERAL, normal_form, parts
 from posenc.lab.models.ends import tied_name
 from posenc.lab.models.transformer import Transformer
 from posenc.naming import spec
@@ -154,7 +154,7 @@ def _named(model: Transformer, path: list[Any], called: Callable[[Any], str]) ->
 
 def _part(scheme: Any, path: list[Any], called: Callable[[Any], str]) -> tuple:
     """A plain scheme within a sum, how many equal ones precede it, and the rest of a path to a parameter."""
-    n, *rest = path if isinstance(normal_form(scheme).scheme, Chain) else (0, *path)
+    n, *rest = path if isinstance(normal_form(scheme).scheme, SEVERAL) else (0, *path)
     names = [called(s) for s in parts(scheme)]
     return names[n], names[:n].count(names[n]), *rest
 

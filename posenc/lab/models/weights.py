@@ -14,7 +14,7 @@ import jax
 from flax import nnx
 from jaxtyping import PyTree
 
-from posenc.core.compose import Chain, normal_form
+from posenc.core.compose import SEVERAL, normal_form
 from posenc.lab.models import attentions
 
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -64,7 +64,7 @@ def _labels(node: Any) -> Any:
 def _marks(scheme: Any, params: PyTree) -> PyTree:
     """A tree like the parameters of a scheme, True where weight decay acts."""
     plain = normal_form(scheme).scheme
-    if isinstance(plain, Chain):
+    if isinstance(plain, SEVERAL):
         return tuple(_marks(s, p) for s, p in zip(plain.parts, params, strict=True))
     additive = isinstance(plain, attentions.Additive)
     names = attentions.WEIGHTS if additive else EXCEPTIONS.get(getattr(plain, "name", None), ())

@@ -82,6 +82,18 @@ def measure(
     return rows
 
 
+def beside(
+    texts: Sequence[str], length: int, kernel: str, passes: str, *, heads: int = 8, head: int = 64, rounds: int = 5
+) -> dict[str, tuple[float, ...]]:
+    """The seconds of each scheme under one kernel, all in turn, so that their ratios are of the same minutes."""
+    goes = []
+    for text in texts:
+        scheme, params, inputs = _problem(text, length, heads, head, "float32")
+        program = _compiled(scheme, params, inputs, kernel, passes)
+        goes.append(functools.partial(program, params, *inputs))
+    return dict(zip(texts, map(tuple, in_turn(goes, rounds)), strict=True))
+
+
 def scratch(text: str, length: int, kernel: str, passes: str, heads: int = 8, head: int = 64) -> int:
     """Bytes that a program takes beside what goes in and out, known without running it."""
     scheme, params, inputs = _problem(text, length, heads, head, "float32", jax.eval_shape)

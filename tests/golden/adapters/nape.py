@@ -88,29 +88,25 @@ def _entmax(case: Case) -> Iterator[Check]:
 
 
 def _attention(case: Case) -> Iterator[Check]:
-    """Heads with slopes and heads with a temperature, each by itself: a share of heads has a scheme of its own."""
+    """Heads with slopes and heads with a temperature: each share of the heads has a scheme of its own."""
     args, a = case.args, case.arrays
     heads, sloped, groups = args["heads"], args["alibi_heads"], args["kv_heads"]
     kind = args["temperature"]
     sparse = "" if args["alpha"] == 1 else f" + entmax(alpha={args['alpha']!r})"
     slopes = _alibi(case)[:sloped]
-    first = posenc.parse(f"alibi(slopes={slopes!r}){sparse}")
+    slopes = "harmonic" if args["slope_type"] == "linear" else slopes
     asked = "nope" if kind is None else _said({"kind": kind, **args})
-    last = posenc.parse(f"{asked}{sparse}")
+    first, last = f"alibi(slopes={slopes!r}){sparse}", f"{asked}{sparse}"
+    scheme = posenc.parse(f"{{{first}: {sloped}, {last}: {heads - sloped}}}" if sloped < heads else first)
     names = {"adaptive": ["beta_proj", "gamma_proj"], "learned": ["beta", "gamma"], None: []}[kind]
 
     def f(q, k, v, *given):
         q, k, v = (jnp.asarray(t).swapaxes(1, 2) for t in (q, k, v))
-        k, v = (jnp.repeat(t, heads // groups, 2) for t in (k, v))
         own = {name.removesuffix("_proj"): p for name, p in zip(names, given, strict=True)}
-        outs = []
-        for scheme, part, learned in ((first, slice(0, sloped), {}), (last, slice(sloped, heads), own)):
-            some = [{"layer": {}, "heads": learned}, *[NONE] * bool(sparse)]
-            params = tuple(some) if len(some) > 1 else some[0]
-            x = a["x"] if "x" in a else None
-            if part.stop > part.start:
-                outs.append(posenc.attend(scheme, params, q[:, :, part], k[:, :, part], v[:, :, part], x=x))
-        return jnp.concatenate(outs, 2).swapaxes(1, 2)
+        rest = [NONE] * bool(sparse)
+        params = (NONE, *rest, {"layer": {}, "heads": own}, *rest) if own else None
+        x = a["x"] if "x" in a else None
+        return posenc.attend(scheme, params, q, k, v, x=x).swapaxes(1, 2)
 
     given = [a[n] for n in names]
     out, grads = run(f, a["cotangent"], a["q"], a["k"], a["v"], *given)
