@@ -11,13 +11,16 @@ import functools
 from typing import Any
 
 from posenc.coordinates import COORDINATES, Coordinates
-from posenc.core.compose import Chain, Composed, Pattern, Shares, add, beside, parts, under, windowed
+from posenc.core.compose import Chain, Composed, Pattern, Shares, add, beside, parts, under, windowed, with_unplaced
 from posenc.core.scheme import SCHEMES, Dims, Scheme, check_dims
 from posenc.language import grammar
 from posenc.language.modules import notebook
 from posenc.language.registry import Registry, call, identity
 
-ALONE = "window(n) narrows the mask of a scheme and cannot stand alone; write for example 'nope + window(512)'."
+ALONE = (
+    "window(n) narrows the mask of a scheme, unplaced names tokens without a place, and neither can stand alone; write"
+    " for example 'nope + window(512)'."
+)
 
 for kind in (Scheme, Composed, Pattern):  # notebooks show the card; the core, whose files are hashed, has no pages
     setattr(kind, "_repr_html_", notebook("posenc.catalog.schemes:as_html"))  # noqa: B010
@@ -70,7 +73,7 @@ def bind(scheme: Any, dims: Dims) -> Any:
 
 def _build(tree: grammar.Tree) -> Any:
     match tree:
-        case grammar.Call("window"):
+        case grammar.Call(name) if name in AROUND:
             raise ValueError(ALONE)
         case grammar.Call():
             return SCHEMES.make(tree)
@@ -81,21 +84,40 @@ def _build(tree: grammar.Tree) -> Any:
         case grammar.Shared(shares):
             return beside(tuple(_build(what) for what, _ in shares), tuple(count for _, count in shares))
         case grammar.Sum(parts):
-            windows = [p for p in parts if isinstance(p, grammar.Call) and p.name == "window"]
-            if len(windows) == len(parts):
+            around = [p for p in parts if isinstance(p, grammar.Call) and p.name in AROUND]
+            if len(around) == len(parts):
                 raise ValueError(ALONE)
-            joined = functools.reduce(add, [_build(p) for p in parts if p not in windows])
-            return functools.reduce(lambda scheme, call: windowed(scheme, *_window(call)), windows, joined)
+            joined = functools.reduce(add, [_build(p) for p in parts if p not in around])
+            return functools.reduce(lambda scheme, call: AROUND[call.name](scheme, call), around, joined)
     raise TypeError(f"{tree!r} is not a tree of the grammar.")
 
 
-def _window(call: grammar.Call) -> tuple[Any, Any]:
-    """The keys and the sinks of a window."""
+def _with_window(scheme: Any, call: grammar.Call) -> Any:
+    return windowed(scheme, *_window(call))
+
+
+def _with_unplaced(scheme: Any, call: grammar.Call) -> Any:
+    named = dict(call.settings)
+    if len(call.positional) + len(named) > 1 or named.keys() - {"position"}:
+        raise ValueError("unplaced takes one position below 0, -1 unless given: 'alibi + unplaced(-1)'.")
+    position: Any = (*call.positional, *named.values(), -1)[0]
+    return with_unplaced(scheme, position)
+
+
+AROUND = {"window": _with_window, "unplaced": _with_unplaced}
+"""What stands in a sum beside schemes, and is none."""
+
+
+def _window(call: grammar.Call) -> tuple[Any, Any, Any]:
+    """The keys and the sinks of a window, and what it counts."""
     named = dict(call.settings)
     keys = (*call.positional, *(named[name] for name in ("keys",) if name in named))
-    if len(keys) != 1 or len(named) != len(call.settings) or named.keys() - {"keys", "sinks"}:
-        raise ValueError("A window has a number of keys, and maybe of sinks: window(512), or window(512, sinks=4).")
-    return keys[0], named.get("sinks", 0)
+    if len(keys) != 1 or len(named) != len(call.settings) or named.keys() - {"keys", "sinks", "of"}:
+        raise ValueError(
+            "A window has a number of keys, and maybe of sinks: window(512), or window(512, sinks=4); of='positions'"
+            " counts positions."
+        )
+    return keys[0], named.get("sinks", 0), named.get("of", "index")
 
 
 def _full_call(thing: Any, name: str) -> grammar.Call:
@@ -106,8 +128,11 @@ def _tree(scheme: Any, named: Any = call) -> grammar.Tree:
     match scheme:
         case Composed():
             addends = _located(scheme.scheme, scheme.draws, named)
-            sinks = (("sinks", scheme.sinks),) if scheme.sinks else ()
-            return _sum(*addends, *([] if scheme.window is None else [grammar.Call("window", (scheme.window,), sinks)]))
+            more = (("sinks", scheme.sinks),) * (scheme.sinks > 0) + (("of", scheme.of),) * (scheme.of != "index")
+            around = [] if scheme.window is None else [grammar.Call("window", (scheme.window,), more)]
+            if scheme.unplaced is not None:
+                around.append(grammar.Call("unplaced", () if scheme.unplaced == -1 else (scheme.unplaced,)))
+            return _sum(*addends, *around)
         case Pattern(layers, before):
             period = grammar.Period(tuple(_tree(s, named) for s in layers))
             return period if before is None else _sum(*grammar.addends(_tree(before, named)), period)

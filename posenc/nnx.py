@@ -35,7 +35,7 @@ def attention_fn(scheme: Any, params: Any = None, *, sinks: Any = None, **argume
     Arguments, and what is raised, are those of `posenc.linen.attention_fn`. With `params` or `sinks` it is an
     `nnx.Module` that holds them, an `nnx.Param` for each array.
     """
-    plain = functools.partial(foreign.attention_fn, scheme, **arguments)
+    plain = functools.partial(foreign.attention_fn, scheme, sown=nnx.Intermediate, **arguments)
     made = plain(params, sinks=sinks)
     return made if params is None and sinks is None else _Trained(plain, params, sinks)
 

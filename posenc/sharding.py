@@ -42,7 +42,7 @@ from posenc.attention.kernels.form import CapOf
 from posenc.attention.kernels.parting import is_sampled_distance
 from posenc.attention.options import Options
 from posenc.attention.shares import shares
-from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
+from posenc.attention.tokens import Tokens, describe, fold_tokens, placed, ranks, sizes, zero_padding
 from posenc.attention.unknown import marking, unknown
 from posenc.attention.validation import array, validate
 from posenc.core.compose import axes, imply, normal_form
@@ -211,23 +211,24 @@ def _along(positions: Any, deep: Any, axis: str) -> Any:
 
 
 def _located(form: Form, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
-    """Return one whole sequence: its tokens without padding, with their positions and their info, but no product of
-    them."""
+    """Return one whole sequence: its tokens without padding, their positions, which have no place, and their info."""
     t = zero_padding(t._replace(key_segments=t.segments))
     index = jnp.arange(t.q.shape[0], dtype=jnp.int32)
-    side = Side(None, index, t.segments)
+    at = describe(form.scheme, index, t.segments, t.positions, jnp.zeros_like(index), t.q.shape[1])
+    at, unplaced = placed(at, form.unplaced)
+    side = Side(at.position, index, t.segments)
     count = kernels.count_visible(form.window, side, side, kernels.block(index.size, index.size), kernels.Pairs())
-    at = describe(form.scheme, index, t.segments, t.positions, count, t.q.shape[1])
+    at = at._replace(visible=count)
     info, _ = locate(form.scheme, form.params, t.x, at, first_carry(form.scheme, form.params, sizes(t)))
     t, _ = with_neighbours(form.scheme, form.params, t, at, first_past(form.scheme, t))
-    return t, at.position, info
+    return t, (at.position, unplaced), info
 
 
 def _part(form: Form, ring: around.Ring, qkv, segments, position, info) -> Array:
     """One sequence's tokens on this device, and the keys of all."""
     (q, k, v), scheme, params = qkv, form.scheme, form.params
     index = jax.lax.axis_index(ring[0]) * q.shape[0] + jnp.arange(q.shape[0], dtype=jnp.int32)
-    side = Side(position, index, segments)
+    side = Side(position[0], index, segments, None, position[1])
     keys = encode_keys(scheme, params, k, v, info, q.shape[1])
     encoded = Encoded(*encode_queries(scheme, params, q, info), *keys, side, side)
     mixed = around.mix(form, encoded, kernels.block(q.shape[0], q.shape[0]), ring)

@@ -123,7 +123,7 @@ def test_what_the_hook_of_flax_cannot_pass_on_is_refused():
         in_nnx(make(ready("t5")[0]))
     with pytest.raises(ValueError, match="mask='full'"):
         make(rope, mask="full")(*[X.reshape(B, L, H, D)] * 3, is_causal=True)
-    for name in ("bias", "precision", "module", "qk_attn_weights_einsum"):
+    for name in ("bias", "precision", "qk_attn_weights_einsum"):
         with pytest.raises(ValueError, match=name):
             make(rope)(*[X.reshape(B, L, H, D)] * 3, **{name: 1})
     with pytest.raises(ValueError, match="broadcast_dropout=False"):
@@ -256,3 +256,27 @@ def test_heads_that_a_scheme_cannot_serve_are_refused():
     scheme, params = ready("rope(frequencies='learned')")
     with pytest.raises(ValueError, match="'frequency' of 'rope' has the shape"):
         posenc.equinox.process_heads(scheme, params)(*[jnp.zeros((L, H + 1, D))] * 3)
+
+
+@pytest.mark.parametrize("text", ["rope + alibi", "{rope, nope}"])
+def test_layers_sow_the_weights(text):
+    """In Flax NNX and in Linen, [batch, heads, queries, keys] as Flax's own attention keeps them."""
+    scheme, params = ready(text)
+    layer = in_nnx_layer(posenc.nnx.attention_fn(scheme, params))
+    _, kept = nnx.capture(layer, nnx.Intermediate)(X, sow_weights=True)
+    (sown,) = jax.tree.leaves(nnx.as_pure(kept["attention_weights"]))
+    values = jnp.eye(L, D)[None, :, None]
+    q, k = (proj(X) for proj in (layer.query, layer.key))
+    mixed = posenc.attend(scheme, params, q, k, jnp.broadcast_to(values, q.shape))
+    assert sown.shape == (B, H, L, L)
+    np.testing.assert_allclose(jnp.moveaxis(sown, 1, 2)[..., : min(L, D)], mixed[..., : min(L, D)], atol=1e-6)
+    np.testing.assert_allclose(sown.sum(-1), 1, atol=1e-5)
+    one = linen.MultiHeadDotProductAttention(H, attention_fn=posenc.linen.attention_fn(scheme, params))
+    variables = one.init(jax.random.key(0), X)
+    _, state = one.apply(variables, X, sow_weights=True, mutable="intermediates")
+    (kept,) = state["intermediates"]["attention_weights"]
+    np.testing.assert_allclose(kept.sum(-1), 1, atol=1e-5)
+
+
+def in_nnx_layer(fn):
+    return nnx.MultiHeadAttention(H, H * D, attention_fn=fn, decode=False, rngs=nnx.Rngs(0))

@@ -134,6 +134,7 @@ def test_every_fault_quotes_the_source():
     assert stale_faults(FAULTS.values()) == []
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_caught(name, plant, x64):
     problem = Problem(FAULTS[name].scheme)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from posenc.attention.attend import attend
+from posenc.attention.attend import attend, weights
 from posenc.attention.kernels.form import CapOf
 from posenc.attention.positions import numbers
 from posenc.attention.rotate import left_out, rotate
@@ -40,6 +40,7 @@ def attention_fn(
     cap: float | None = None,
     sinks: Any = None,
     cap_of: CapOf = "sum",
+    sown: Any = "intermediates",
 ) -> Callable[..., Array]:
     """The `attention_fn` of Flax's own multi-head attention: `posenc.attend` under this scheme.
 
@@ -47,11 +48,12 @@ def attention_fn(
     what `posenc.init` gives, and may be left out where a scheme learns nothing. All other arguments are `attend`'s and
     stand for every call. A mask that the layer is called with, `[..., 1, Q, K]`, narrows `mask` to the keys at which it
     is not 0; a query that sees nothing receives zeros. `input_positions` of the layer are the positions of that call.
-    The layer's dropout is `attend`'s.
+    The layer's dropout is `attend`'s. A layer that is called with `sow_weights` keeps the weights, `[..., H, Q, K]`, as
+    "attention_weights" of the collection `sown`.
 
     Raises `ValueError` for a scheme that acts on the input or reads the features of tokens, which this place does not
-    see; and in a call, for what `attend` cannot do as Flax means it: a bias, a precision, weights that shall be sown or
-    made by other functions, dropout that all sequences share, `is_causal` under another mask, and a mask for each head
+    see; and in a call, for what `attend` cannot do as Flax means it: a bias, a precision, weights that shall be made by
+    other functions, dropout that all sequences share, `is_causal` under another mask, and a mask for each head
     or of a cache.
     """
     scheme = scheme_of(scheme)
@@ -77,6 +79,7 @@ def attention_fn(
         dtype: Any = None,
         is_causal: bool = False,
         input_positions: Any = None,
+        module: Any = None,
         **others: Any,
     ) -> Array:
         for name, passed in others.items():
@@ -100,6 +103,9 @@ def attention_fn(
         made = _made(hooks, params, *query.shape[-2:])
         if mask is not None:
             arguments["mask"] = _layer_mask(own_mask, mask, query, key)
+        if module is not None:
+            told = {name: a for name, a in arguments.items() if name not in ("dropout", "dropout_key")}
+            module.sow(sown, "attention_weights", weights(scheme, made, query, key, value, **told))
         return attend(scheme, made, query, key, value, **arguments)
 
     return attention

@@ -17,11 +17,11 @@ from jaxtyping import Array, Float, PyTree
 from posenc.attention import kernels
 from posenc.attention.cache import AXES, Cache, extend, joined, parted
 from posenc.attention.encode import encode, finish
-from posenc.attention.kernels import Form
+from posenc.attention.kernels import Form, dense
 from posenc.attention.kernels.form import CapOf
 from posenc.attention.options import Options
 from posenc.attention.shares import beside, shares
-from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, numbered, ranks
+from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, numbered, placed, ranks
 from posenc.attention.unknown import Unknown, faulty, marked, marking, returned, uncounted, unknown
 from posenc.attention.validation import array, check_sequences, validate
 from posenc.core.compose import axes, normal_form, pick
@@ -115,6 +115,20 @@ def compute(form: Form, t: Tokens, start: Any, cache: Cache | None) -> Any:
     return compiled_axes(step, (learned, t, cache), (t.q, cache))
 
 
+def weights(scheme: Any, params: Any, q: Array, k: Array, v: Array, **arguments: Any) -> Float[Array, "*batch H Q K"]:
+    """The weights by which `attend` of these arguments mixes values, before any are dropped."""
+    told = {name: arguments.pop(name, None) for name in Tokens._fields[3:-1]}
+    start = arguments.pop("query_start", None)
+    q, k, v = (array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
+    form, t, start = validate(scheme, params, Tokens(q, k, v, **told), start, Options(**arguments), "dense", None)
+
+    def weigh(form: Form, t: Tokens, start: Array) -> Float[Array, "H Q K"]:
+        each = [dense.steps(share, encode(share, tokens, start)[0]).weights for share, tokens in shares(form, t)]
+        return jnp.concatenate([a.reshape(-1, *a.shape[2:]) for a in each])
+
+    return over_sequences(weigh, form, t, start, q)
+
+
 def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positions: Any = None, segments: Any = None):
     """The input of the first layer under a scheme that acts on it, mostly x + e(position); x itself under the others.
 
@@ -135,7 +149,8 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     if not scheme.overrides("embed") or not x.size:
         return x
     lead, length, p = x.shape[:-2], x.shape[-2], jax.tree.map(jnp.asarray, pick(params, "layer"))
-    t = check_sequences(scheme, p, Tokens(x[..., None], x, x, positions=positions, segments=segments))
+    tokens = Tokens(x[..., None], x, x, positions=positions, segments=segments)
+    t = check_sequences(scheme, p, tokens, composed.unplaced)
     late = unknown(t, 0)
     positions, segments = jax.tree.map(jnp.asarray, (t.positions, numbered(t).segments))
 
@@ -144,7 +159,12 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
 
         def embed_sequence(x, positions, segments):
             at = describe(scheme, index, segments, positions, index + 1, 1)
-            embed_tokens = lambda t: scheme.embed(p, x, at)  # noqa: E731
+            at, unplaced = placed(at, composed.unplaced)
+
+            def embed_tokens(t: Tokens) -> Array:
+                made = scheme.embed(p, x, at)
+                return made if unplaced is None else jnp.where(unplaced[:, None], x, made)
+
             return marking(embed_tokens, late)(Tokens(x, x, x, positions=positions, segments=segments))
 
         if not lead:
@@ -205,6 +225,26 @@ def _step(
 
     flat, mapped = fold_tokens(t, lead, axes(form.scheme))
     return jax.vmap(decode_sequence, (mapped, AXES), (0, AXES))(flat, cache)
+
+
+def over_sequences(run: Callable[..., PyTree], form: Form, t: Tokens, start: Any, out: PyTree) -> Any:
+    """`run(form, t, start)` of each sequence of a call that was validated; NaN in the first of several results where
+    its tokens are faulty. They lie as the arrays `out` do."""
+    lead, late = t.q.shape[:-3], unknown(t, start)
+    learned, t = jax.tree.map(jnp.asarray, ((form.params, form.sinks), numbered(t)))
+
+    def run_all(learned: Any, t: Tokens, start: Array) -> PyTree:
+        def run_sequence(t: Tokens) -> list[Array]:
+            made = run(form._replace(params=learned[0], sinks=learned[1]), t, start)
+            first, *rest = made if isinstance(made, tuple) else (made,)
+            return [marked(first, faulty(t, start, late)), *rest]
+
+        flat, mapped = fold_tokens(t, lead, axes(form.scheme)) if lead else (t, None)
+        made = jax.vmap(run_sequence, (mapped,))(flat) if lead else run_sequence(flat)
+        made = [a.reshape(*lead, *a.shape[1:]) for a in made] if lead else made
+        return tuple(made) if isinstance(out, tuple) else made[0]
+
+    return compiled_axes(run_all, (learned, t, jnp.asarray(start, jnp.int32)), out)
 
 
 def compiled_axes(f: Callable[..., Any], args: PyTree, out: PyTree) -> Any:

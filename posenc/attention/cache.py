@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -29,7 +30,7 @@ from posenc.attention.encode import (
 )
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.shares import of_share, sizes
-from posenc.attention.tokens import Tokens, began, describe, zero_padding
+from posenc.attention.tokens import Tokens, began, describe, placed, zero_padding
 from posenc.core.compose import Chain, Shares, imply, normal_form, pick, spread
 from posenc.core.masks import Window, as_integer, documents, since_start
 from posenc.core.parameters import bound, complete
@@ -78,6 +79,29 @@ class Cache(NamedTuple):
     """The index of the token in each slot of a ring; None where slots are never used again."""
     written: Written
     """No other scheme goes on with it."""
+
+    def flatten(self) -> dict[str, Array]:
+        """Its arrays by name, for files and for frameworks that keep named arrays: "k", "key_info.0", "length" …"""
+        named = jax.tree_util.tree_leaves_with_path(self)
+        return {jax.tree_util.keystr(path, simple=True, separator="."): a for path, a in named}
+
+    def unflatten(self, arrays: Mapping[str, Any]) -> Cache:
+        """A cache of the form of this one, such as an empty one, that holds the arrays that `flatten` gave.
+
+        Raises `ValueError` where a name is missing or unknown, and where a shape or a type is another.
+        """
+        ours = self.flatten()
+        if odd := sorted(ours.keys() ^ arrays.keys()):
+            raise ValueError(f"The arrays of a cache are {', '.join(ours)}; {odd[0]!r} is in one of the two alone.")
+        for name, a in ours.items():
+            given = arrays[name]
+            if (np.shape(given), jnp.result_type(given)) != (a.shape, a.dtype):
+                raise ValueError(
+                    f"{name!r} is {jnp.result_type(given)} of the shape {np.shape(given)}, and this cache has {a.dtype}"
+                    f" of {a.shape}; make it with posenc.Cache.empty of the same sizes."
+                )
+        leaves = [jnp.asarray(arrays[name]) for name in ours]
+        return jax.tree.unflatten(jax.tree.structure(self), leaves)
 
     @classmethod
     def empty(
@@ -255,6 +279,11 @@ def check_ring(scheme: Scheme, window: Window, capacity: int, new: int) -> None:
             f"{label(scheme)} encodes the whole text again in each call, since {why}, and a ring"
             " overwrites its beginning; leave ring out."
         )
+    if window.of_positions:
+        raise ValueError(
+            "A ring overwrites old tokens by their index, and this window keeps keys by their positions; leave ring"
+            " out."
+        )
     if window.sinks:
         raise ValueError(
             f"A ring overwrites the first tokens, of which this window keeps {window.sinks} in view; leave ring out."
@@ -305,16 +334,18 @@ def extend(form: Form, t: Tokens, cache: Cache) -> tuple[Encoded, PyTree, Cache]
     segment = write(cache.segment, t.segments, slots, 0)
     rows = kernels.block(new, capacity)
     first_index = began(form.counts(t.pairs), qi, t.segments, cache.document, cache.began)
-    sides = Side(None, qi, t.segments, first_index), Side(None, ki, segment)
-    count = kernels.count_visible(form.window, *sides, rows, t.pairs)
-    at = describe(scheme, qi, t.segments, t.positions, count, heads, cache.document, cache.began)
+    at = describe(scheme, qi, t.segments, t.positions, jnp.zeros_like(qi), heads, cache.document, cache.began)
     at = at._replace(position=jax.tree.map(lambda a, held: a.astype(held.dtype), at.position, cache.position))
     position = write(cache.position, at.position, slots, 0)
+    at, unplaced = placed(at, form.unplaced)
+    held, held_unplaced = placed(At(position, ki, segment, ki, jnp.int32(0), heads), form.unplaced)
+    query = Side(at.position, qi, t.segments, first_index, unplaced)
+    key = Side(held.position, ki, segment, None, held_unplaced)
+    at = at._replace(visible=kernels.count_visible(form.window, query, key, rows, t.pairs))
     info, carry = locate(scheme, params, t.x, at, cache.carry)
     t, past = with_neighbours(scheme, params, t, at, cache.past)
     stored = keep(scheme, params, t.k, t.v, info, heads)
     keys = stored = Keys(*write((cache.k, cache.v, cache.key_info), tuple(stored), slots, 1))
-    query, key = sides[0]._replace(position=at.position), sides[1]._replace(position=position)
     if "reencoded" in scheme.limits:
         info, keys = _reencoded(form, info, stored, query, key, carry)
     encoded = paired(scheme, Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs))

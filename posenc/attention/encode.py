@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, PyTree
 
 from posenc.attention import kernels
 from posenc.attention.kernels import Encoded, Form, Side
-from posenc.attention.tokens import Tokens, began, describe, sizes, zero_padding
+from posenc.attention.tokens import Tokens, began, describe, placed, sizes, zero_padding
 from posenc.core.compose import Chain, merge
 from posenc.core.scheme import At, Role, Scheme
 from posenc.core.shapes import label
@@ -40,19 +40,25 @@ def encode(form: Form, t: Tokens, start: Array) -> tuple[Encoded, PyTree]:
     qi, ki = start + jnp.arange(queries, dtype=jnp.int32), jnp.arange(t.k.shape[0], dtype=jnp.int32)
     rows, first = kernels.block(queries, ki.size), first_carry(scheme, params, sizes(t))
     first_index = began(form.counts(t.pairs), qi, t.segments)
-    sides = Side(None, qi, t.segments, first_index), Side(None, ki, t.key_segments)
-    count = kernels.count_visible(form.window, *sides, rows, t.pairs)
-    at = describe(scheme, qi, t.segments, t.positions, count, heads)
-    info, _ = locate(scheme, params, t.x, at, first)
-    key_at, key_info = at, info
+    at = describe(scheme, qi, t.segments, t.positions, jnp.zeros_like(qi), heads)
+    at, unplaced = placed(at, form.unplaced)
+    key_at, keys_unplaced = at, unplaced
     if not form.self_attention:
         key_at = describe(scheme, ki, t.key_segments, t.key_positions, jnp.zeros_like(ki), heads)
+        key_at, keys_unplaced = placed(key_at, form.unplaced)
+    query = Side(at.position, qi, t.segments, first_index, unplaced)
+    sides = query, Side(key_at.position, ki, t.key_segments, None, keys_unplaced)
+    at = at._replace(visible=kernels.count_visible(form.window, *sides, rows, t.pairs))
+    info, _ = locate(scheme, params, t.x, at, first)
+    key_info = info
+    if form.self_attention:
+        key_at = at
+    else:
         key_info, _ = locate(scheme, params, t.key_x, key_at, first)
         info = lookup(scheme, params, info, key_info, qi)
     t, _ = with_neighbours(scheme, params, t, key_at, first_past(scheme, t))
     keys = encode_keys(scheme, params, t.k, t.v, key_info, heads)
-    query, key = (side._replace(position=a.position) for side, a in zip(sides, (at, key_at), strict=True))
-    return paired(scheme, Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs)), info
+    return paired(scheme, Encoded(*encode_queries(scheme, params, t.q, info), *keys, *sides, t.pairs)), info
 
 
 def paired(scheme: Scheme, encoded: Encoded) -> Encoded:

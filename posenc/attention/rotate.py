@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.attention.attend import compiled_axes
+from posenc.attention.attend import over_sequences
 from posenc.attention.encode import encode
 from posenc.attention.kernels import Form
 from posenc.attention.options import Options
 from posenc.attention.shares import cuts, shares
-from posenc.attention.tokens import Tokens, fold_tokens, numbered
-from posenc.attention.unknown import faulty, marked, unknown
+from posenc.attention.tokens import Tokens
 from posenc.attention.validation import array, validate
-from posenc.core.compose import axes, normal_form, parts
+from posenc.core.compose import normal_form, parts
 from posenc.core.masks import Mask
 from posenc.core.scheme import Dims, Scheme
 from posenc.core.shapes import label
@@ -83,7 +81,8 @@ def rotate(
         )
     q, k = (array(name, a) for name, a in zip("qk", (q, k), strict=True))
     t = Tokens(q, k, k, x, key_x, positions, key_positions, segments, key_segments)
-    return _turned(*validate(scheme, params, t, query_start, Options(mask), "auto", None))
+    valid, t, start = validate(scheme, params, t, query_start, Options(mask), "auto", None)
+    return over_sequences(_turned, valid, t, start, (t.q, t.k))
 
 
 def left_out(scheme: Scheme) -> list[str]:
@@ -93,25 +92,11 @@ def left_out(scheme: Scheme) -> list[str]:
     return [hook for hook in LOST if scheme.overrides(hook) or hook in mixed]
 
 
-def _turned(form: Form, t: Tokens, start: Any) -> tuple[Array, Array]:
-    """Queries and keys of a call that was validated."""
-    lead, late = t.q.shape[:-3], unknown(t, start)
-    learned, t = jax.tree.map(jnp.asarray, (form.params, numbered(t)))
-
-    def turn_all(params: Any, t: Tokens, start: Array) -> tuple[Array, Array]:
-        def turn_sequence(t: Tokens) -> tuple[Array, Array]:
-            each = [_share(*share, start) for share in shares(form._replace(params=params), t)]
-            groups = [cut.keys for cut in cuts(form.scheme, form.heads, t.k.shape[-2])]
-            q, k = _beside(form.scheme, each, groups, form.heads)
-            return marked(q, faulty(t, start, late)), k
-
-        if not lead:
-            return turn_sequence(t)
-        flat, mapped = fold_tokens(t, lead, axes(form.scheme))
-        q, k = jax.vmap(turn_sequence, (mapped,))(flat)
-        return q.reshape(*lead, *q.shape[1:]), k.reshape(*lead, *k.shape[1:])
-
-    return compiled_axes(turn_all, (learned, t, jnp.asarray(start, jnp.int32)), (t.q, t.k))
+def _turned(form: Form, t: Tokens, start: Array) -> tuple[Array, Array]:
+    """Queries and keys of one sequence."""
+    each = [_share(*share, start) for share in shares(form, t)]
+    groups = [cut.keys for cut in cuts(form.scheme, form.heads, t.k.shape[-2])]
+    return _beside(form.scheme, each, groups, form.heads)
 
 
 def _share(form: Form, t: Tokens, start: Array) -> tuple[Float[Array, "Q h e"], Float[Array, "K g e"]]:

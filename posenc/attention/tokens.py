@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, PyTree
 
 from posenc.attention.kernels import Pairs
@@ -46,6 +47,25 @@ def describe(scheme: Scheme, index, segment, position, visible, heads, before: A
             position = since_start(index, segment, before, jnp.asarray(began, index.dtype))
         position = imply(scheme, position)
     return At(spread(scheme, position), index, segments, visible, jnp.int32(0), heads)
+
+
+def placed(at: At, unplaced: int | None) -> tuple[At, Any]:
+    """The tokens, those without a place at 0, and which these are; None where all have a place.
+
+    The positions of the first scheme of a sum say it.
+    """
+    if unplaced is None:
+        return at, None
+    first = jax.tree.leaves(at.position)[0]
+    without = first == unplaced
+    without = without if first.ndim == 1 else without.all(-1)
+    return at._replace(position=zeroed(at.position, unplaced)), without
+
+
+def zeroed(positions: PyTree, unplaced: int | None) -> PyTree:
+    """The positions, 0 where a token has no place."""
+    zero = lambda a: (np if isinstance(a, np.ndarray) else jnp).where(a == unplaced, np.zeros((), a.dtype), a)  # noqa: E731
+    return positions if unplaced is None else jax.tree.map(zero, positions)
 
 
 def began(counts: bool, index: Any, segment: Any, before: Any = 0, start: Any = 0) -> Any:

@@ -20,8 +20,8 @@ from posenc.attention.kernels import Form
 from posenc.attention.options import Options
 from posenc.attention.positions import check_apart, check_positions, numbers, per_token
 from posenc.attention.shares import sizes
-from posenc.attention.tokens import Tokens
-from posenc.core.compose import SEVERAL, Composed, Shares, axes, normal_form, pick, spread
+from posenc.attention.tokens import Tokens, zeroed
+from posenc.core.compose import SEVERAL, Composed, Shares, axes, normal_form, parts, pick, spread
 from posenc.core.distances import is_sampled
 from posenc.core.masks import Window
 from posenc.core.parameters import bound, complete
@@ -63,10 +63,14 @@ def validate(
     groups = pick(params, "layer"), pick(params, "heads")
     implied = cache is None and t.positions is None and (same or t.segments is None)
 
+    narrowed = narrowed.by_index() if implied else check_window(scheme, narrowed, t.positions)
+
     def form_of(scheme: Scheme, params: Any, heads: int) -> Form:
         chosen = kernels.choose(scheme, kernel, t.q, keys, pairs.allowed is not None)
         weighting, sinks = options.weighting(scheme, t.q)
-        return Form(scheme, params, narrowed, weighting, sinks, heads, implied, same, chosen, in_blocks, not by_name)
+        unplaced = None if implied else composed.unplaced
+        about = implied, same, chosen, in_blocks, not by_name, unplaced
+        return Form(scheme, params, narrowed, weighting, sinks, heads, *about)
 
     if isinstance(scheme, Shares):
         kernels.choose(scheme, kernel, t.q, keys)  # refuses a kernel that does not serve them all
@@ -75,7 +79,10 @@ def validate(
         form = each[0]._replace(scheme=scheme, params=groups, sinks=sinks, heads=heads, shares=each)
     else:
         form = form_of(scheme, groups, heads)
-    check_positions(scheme, groups[0], t, start, cache is not None)
+    somewhere = t._replace(
+        positions=zeroed(t.positions, composed.unplaced), key_positions=zeroed(t.key_positions, composed.unplaced)
+    )
+    check_positions(scheme, groups[0], somewhere, start, cache is not None)
     return form, t._replace(pairs=pairs), start
 
 
@@ -198,19 +205,39 @@ def check_scheme(form: Composed, window: Window, positions: Any, x: Any) -> None
         raise ValueError(f"{label(scheme)} is causal only: {why}; use mask='causal'.")
     if scheme.contextual and x is None:
         raise ValueError(f"{label(scheme)} reads the features of tokens; pass x, the input of this attention.")
+    if form.unplaced is not None and is_sampled(positions):
+        raise ValueError("Sampled distances hold no place that a token could lack; leave unplaced out.")
     if positions is None and form.coordinates:
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
 
 
-def check_sequences(scheme: Scheme, p: Any, t: Tokens) -> Tokens:
+def check_sequences(scheme: Scheme, p: Any, t: Tokens, unplaced: int | None = None) -> Tokens:
     """Whole sequences, each alone: their positions and segments in the final types, or a refusal."""
     lead, length = t.q.shape[:-3], t.q.shape[-3]
     check_distances(scheme, t.positions, True)
     positions = per_token("positions", t.positions, lead, length, axes(scheme), False)
     t = t._replace(positions=positions, segments=per_token("segments", t.segments, lead, length, 1, True))
     check_apart(t)
-    check_positions(scheme, p, t, 0, False)
+    check_positions(scheme, p, t._replace(positions=zeroed(t.positions, unplaced)), 0, False)
     return t
+
+
+def check_window(scheme: Scheme, window: Window, positions: Any) -> Window:
+    """Refuse a window in positions where a position is not one number."""
+    if window.of_positions and is_sampled(positions):
+        raise ValueError("Sampled distances are no positions, which this window counts; use window(n) of the index.")
+    many = [
+        s
+        for share in (scheme.each if isinstance(scheme, Shares) else (scheme,))
+        for s in parts(share)[:1]
+        if s.axes > 1
+    ]
+    if window.of_positions and many:
+        raise ValueError(
+            f"A window in positions counts one number, and {label(many[0])} has {many[0].axes} at each token; use"
+            " window(n) of the index."
+        )
+    return window
 
 
 def check_distances(scheme: Scheme, positions: Any, all_tokens: bool) -> None:

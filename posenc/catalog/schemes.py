@@ -174,7 +174,11 @@ def _around(scheme: Any) -> list[Fact]:
     facts = []
     if isinstance(scheme, Composed) and scheme.window is not None:
         first = f" and the first {scheme.sinks} of its document" if scheme.sinks else ""
-        facts.append(Fact("window", f"a query sees {scheme.window} keys{first}"))
+        of = f" whose positions are less than {scheme.window} before its own" * (scheme.of == "positions")
+        shown = f"a query sees keys{of}{first}" if of else f"a query sees {scheme.window} keys{first}"
+        facts.append(Fact("window", shown))
+    if isinstance(scheme, Composed) and scheme.unplaced is not None:
+        facts.append(Fact("unplaced", f"tokens at position {scheme.unplaced} have no place"))
     for shared in dict.fromkeys(s for layer in layers(scheme) if isinstance(s := layer.scheme, Shares)):
         whole, counts = sum(shared.counts), zip(shared.each, shared.counts, strict=True)
         shown = {naming.spec(s): f"{count} of {whole}" for s, count in counts}

@@ -106,6 +106,8 @@ def _check_sizes(scheme: Any, dims: Any) -> None:
     check_dims(dims)
     if (keys := normal_form(scheme).window) is not None:
         raise ValueError(f"window({keys}) narrows the mask and has no hooks; check the scheme alone.")
+    if normal_form(scheme).unplaced is not None:
+        raise ValueError("unplaced names tokens and has no hooks; check the scheme alone.")
     if dims.table < LONGEST:
         raise ValueError(f"A check runs {LONGEST} tokens, more than {dims.table}; use Dims(..., longest={LONGEST}).")
     if not dims.causal or dims.key_heads not in (None, dims.heads):

@@ -9,17 +9,20 @@ of whatever one layer may have; a `Pattern` belongs to a model of many layers.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 
 from posenc.core.chain import Chain as Chain
-from posenc.core.masks import Window, check_keys
+from posenc.core.masks import Window, check_keys, lesser
 from posenc.core.scheme import Scheme
 from posenc.core.shares import Shares as Shares
+from posenc.language.echo import echoed
+from posenc.numerics.sizes import FAR
 
 SEVERAL = Chain, Shares
 """What holds several plain schemes: whatever belongs to these is a tuple with an entry for each."""
+WindowOf = Literal["index", "positions"]
 DECLARED = tuple(n for n in Scheme.__annotations__ if not n.startswith("_"))
 """What every scheme declares of itself, beside its settings."""
 
@@ -59,6 +62,10 @@ class Composed(_Sum):
     """The number of keys that a query sees, including its own; None leaves the mask as it is."""
     sinks: int = 0
     """How many first tokens of each document are seen from beyond the window."""
+    of: WindowOf = "index"
+    """What the window counts: keys by their index, or how far their positions are from the query's."""
+    unplaced: int | None = None
+    """The position, below 0, of tokens that have no place, such as registers; None where all have one."""
 
     def __post_init__(self):
         if not isinstance(self.scheme, Scheme):
@@ -69,6 +76,9 @@ class Composed(_Sum):
             raise ValueError(f"{self.coordinates!r} does not fit a sum of {len(parts(self.scheme))} schemes.")
         check_keys(self.window)
         Window(None if self.window is None else self.window - 1, 0, self.sinks)  # refuses sinks that it cannot have
+        if self.of not in get_args(WindowOf):
+            raise ValueError(f"A window counts of='index' or of='positions', not {self.of!r}.")
+        check_unplaced(self.scheme, self.unplaced)
 
     def __getattr__(self, name: str) -> Any:
         if name in DECLARED:
@@ -96,7 +106,7 @@ class Composed(_Sum):
         for coordinates, schemes in (draw for draw in self.draws if draw[0] is not None):
             coordinates.check_axes(schemes)
         filled = tuple(Draw(d.coordinates and d.coordinates.bind(dims), d.parts) for d in self.coordinates)
-        return Composed(self.scheme.bind(dims), filled, self.window, self.sinks)
+        return dataclasses.replace(self, scheme=self.scheme.bind(dims), coordinates=filled)
 
     def narrow(self, mask: Window) -> Window:
         """The mask under this window. Where the future is visible, the window is split evenly."""
@@ -110,10 +120,12 @@ class Composed(_Sum):
             raise ValueError(
                 f"window({self.window}) cannot lie evenly around a token that sees both ways; take an odd number."
             )
-        if mask.left is not None and (self.sinks or mask.sinks):
+        if (mask.left is not None or mask.back is not None) and (self.sinks or mask.sinks):
             raise ValueError("A window with sinks cannot be narrowed by another one; give one of the two.")
-        least = lambda a, b: a if b is None else min(a, b)  # noqa: E731
-        return Window(least(left, mask.left), least(right, mask.right), self.sinks)
+        if self.of == "positions":
+            ahead = None if mask.right == 0 else right  # no index lies ahead, whatever its position
+            return Window(mask.left, mask.right, self.sinks, lesser(left, mask.back), lesser(ahead, mask.ahead))
+        return Window(lesser(left, mask.left), lesser(right, mask.right), self.sinks, mask.back, mask.ahead)
 
 
 @jax.tree_util.register_static
@@ -173,7 +185,8 @@ def parts(scheme: Any) -> tuple[Scheme, ...]:
 
 def _least(form: Composed) -> Any:
     """A scheme itself, where nothing stands around it."""
-    return form if form.coordinates or form.window is not None else form.scheme
+    around = form.coordinates or form.window is not None or form.unplaced is not None
+    return form if around else form.scheme
 
 
 def add(a: Any, b: Any) -> Any:
@@ -196,14 +209,19 @@ def add(a: Any, b: Any) -> Any:
     draws = tuple(Draw(coordinates, len(schemes)) for form in (left, right) for coordinates, schemes in form.draws)
     chain = Chain(parts(left.scheme) + parts(right.scheme))
     narrow = right if left.window is None else left
-    return _least(Composed(chain, draws, narrow.window, narrow.sinks))
+    if left.unplaced is not None and right.unplaced is not None:
+        raise ValueError("A sum says once which tokens have no place; leave one unplaced out.")
+    unplaced = right.unplaced if left.unplaced is None else left.unplaced
+    return _least(Composed(chain, draws, narrow.window, narrow.sinks, narrow.of, unplaced))
 
 
 def beside(schemes: tuple[Any, ...], counts: tuple[int, ...]) -> Composed:
     """`{a: 3, b: 1}`: the heads of one layer, shared among schemes."""
     forms = [normal_form(s) for s in schemes]
-    if any(form.window is not None for form in forms):
-        raise ValueError("A window narrows the mask of all heads, so it stands behind: '{rope, nope} + window(512)'.")
+    if any(form.window is not None or form.unplaced is not None for form in forms):
+        raise ValueError(
+            "A window and unplaced tokens are of all heads, so they stand behind: '{rope, nope} + window(512)'."
+        )
     draws = tuple(Draw(coordinates, len(of)) for form in forms for coordinates, of in form.draws)
     return _least(Composed(Shares(tuple(form.scheme for form in forms), counts), draws))
 
@@ -226,19 +244,42 @@ def under(scheme: Any, coordinates: Any) -> Any:
     return Composed(form.scheme, (Draw(coordinates, len(parts(form.scheme))),))
 
 
-def windowed(scheme: Any, keys: int, sinks: int = 0) -> Composed:
-    """`scheme + window(keys, sinks=sinks)`."""
+def windowed(scheme: Any, keys: int, sinks: int = 0, of: WindowOf = "index") -> Composed:
+    """`scheme + window(keys, sinks=sinks, of=of)`."""
     if isinstance(scheme, Pattern):
         raise ValueError(WINDOW_IN_LIST)
     form = normal_form(scheme)
     if form.window is not None:
         raise ValueError("A sum has one window; leave one out.")
-    return dataclasses.replace(form, window=keys, sinks=sinks)
+    return dataclasses.replace(form, window=keys, sinks=sinks, of=of)
+
+
+def with_unplaced(scheme: Any, position: int = -1) -> Composed:
+    """`scheme + unplaced(position)`: tokens at this position have no place."""
+    if isinstance(scheme, Pattern):
+        raise ValueError(
+            "Tokens without a place are of one layer, so they stand inside a list: '[t5 + unplaced, nope]'."
+        )
+    form = normal_form(scheme)
+    if form.unplaced is not None:
+        raise ValueError("A sum says once which tokens have no place; leave one unplaced out.")
+    return dataclasses.replace(form, unplaced=position)
+
+
+def check_unplaced(scheme: Scheme, position: Any) -> None:
+    """Refuse a number that a token with a place could have, and a scheme of which nothing is left without places."""
+    if position is None:
+        return
+    if not isinstance(position, int) or isinstance(position, bool) or not -FAR < position < 0:
+        raise ValueError(f"unplaced takes a whole number below 0, which no index is, not {echoed(position)}.")
+    for s in parts(scheme):
+        if s.precedence == "first" or s.overrides("normalize"):
+            raise ValueError(f"{s.name!r} makes scores or weights of its own, which no token without a place has.")
 
 
 def without_window(scheme: Any) -> Any:
     """The same under the whole mask."""
-    return _least(dataclasses.replace(normal_form(scheme), window=None, sinks=0))
+    return _least(dataclasses.replace(normal_form(scheme), window=None, sinks=0, of="index"))
 
 
 def merge(layer: Any, head: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Int, Num
 
 from posenc.language.echo import echoed
 from posenc.numerics.sizes import FAR
@@ -21,13 +21,17 @@ from posenc.numerics.sizes import FAR
 class Window:
     """Which neighbours a query sees beside itself: `left` before it, `right` after it; `None` is unbounded.
 
-    Neighbours are counted by index, so padding between tokens counts, whatever the positions. With `sinks`, the first
-    tokens of a document are never too far back (Xiao et al., 2024, StreamingLLM, §3.2).
+    Neighbours are counted by index, so padding between tokens counts, whatever the positions; `back` and `ahead` bound
+    positions instead. With `sinks`, the first tokens of a document are never too far back (Xiao et al., 2024,
+    StreamingLLM, §3.2).
     """
 
     left: int | None = None
     right: int | None = None
     sinks: int = 0
+    back: int | None = None
+    ahead: int | None = None
+    """How far before the query, or after it, a key's position may be, beside its index; None is unbounded."""
 
     def __post_init__(self):
         sinks = as_integer(self.sinks)
@@ -35,7 +39,7 @@ class Window:
             raise ValueError(f"sinks is {self.sinks!r}; it is a number of first tokens, at least 0.")
         check_far("sinks", sinks, "leave them out")
         object.__setattr__(self, "sinks", sinks)
-        for name in ("left", "right"):
+        for name in ("left", "right", "back", "ahead"):
             value = getattr(self, name)
             if value is None:
                 continue
@@ -44,7 +48,7 @@ class Window:
                 raise ValueError(f"{name} is {value!r}; it is a number of neighbours, at least 0, or None for all.")
             check_far(name, count, "None for all")
             object.__setattr__(self, name, count)
-        left = self.left
+        left = self.left if self.back is None else self.back
         if sinks and left is None:
             raise ValueError(f"A window that sees all before it needs no sinks; {sinks} were given: leave them out.")
         if left is not None and sinks > left + 1:
@@ -54,6 +58,20 @@ class Window:
     def causal(self) -> bool:
         """Whether queries see nothing after them."""
         return self.right == 0
+
+    @property
+    def of_positions(self) -> bool:
+        """Whether it reads positions, beside indices."""
+        return self.back is not None or self.ahead is not None
+
+    def by_index(self) -> Window:
+        """The same window where positions are indices."""
+        return Window(lesser(self.left, self.back), lesser(self.right, self.ahead), self.sinks)
+
+
+def lesser(a: int | None, b: int | None) -> int | None:
+    """The narrower of two bounds, of which None is no bound."""
+    return a if b is None else b if a is None else min(a, b)
 
 
 def check_far(name: str, count: int, otherwise: str) -> None:
@@ -145,16 +163,23 @@ def sees(
     ks: Int[Array, " K"] | None,
     began: Int[Array, " Q"] | None = None,
     prefix: Int[Array, ""] | None = None,
+    apart: Num[Array, "Q K"] | None = None,
 ) -> Bool[Array, "Q K"]:
     """Where query `i` may look at key `j`: inside the window, in the same document, and that no padding.
 
-    `began` is the index at which each query's document began, from which sinks and `prefix` are counted.
+    `began` is the index at which each query's document began, from which sinks and `prefix` are counted, and `apart`
+    the query's position minus the key's, where the window reads it.
     """
     ahead = ki[None, :] - qi[:, None]
     since = cast(Array, None if began is None else ki[None, :] - began[:, None])  # only what counts from there reads it
     visible = jnp.ones(ahead.shape, bool)
     if window.left is not None:
         visible &= ahead >= -window.left if not window.sinks else (ahead >= -window.left) | (since < window.sinks)
+    if window.back is not None:
+        near = cast(Array, apart) <= window.back
+        visible &= near if not window.sinks else near | (since < window.sinks)
+    if window.ahead is not None:
+        visible &= cast(Array, apart) >= -window.ahead
     if window.right is not None:
         visible &= ahead <= window.right if prefix is None else (ahead <= window.right) | (since < prefix)
     if ks is not None:

@@ -218,3 +218,22 @@ def test_rings_that_cannot_serve_are_refused():
     refused(TypeError, "ring is 1; it is True or False", lambda: make(ring=1))
     for kernel in ("auto", "dense"):
         assert run(4, kernel=kernel)[0].shape == (1, 4, H, D)
+
+
+@pytest.mark.parametrize("text", ["rope + fox", "{rope + t5, key_offset}"])
+def test_a_cache_is_named_arrays_and_is_made_of_them_again(text):
+    dims = Dims(width=32, heads=4, head=8, trained=16)
+    scheme = posenc.bind(text, dims)
+    params = posenc.init(scheme, jax.random.key(0), dims)
+    q = np.random.default_rng(0).normal(size=(1, 3, 4, 8)).astype(np.float32)
+    x = np.random.default_rng(1).normal(size=(1, 3, 32)).astype(np.float32)
+    empty = posenc.Cache.empty(scheme, params, dims, batch=1, capacity=6)
+    _, cache = posenc.attend(scheme, params, q, q, q, x=x, cache=empty)
+    named = {name: np.asarray(a) for name, a in cache.flatten().items()}
+    again = empty.unflatten(named)
+    one, other = (posenc.attend(scheme, params, q, q, q, x=x, cache=c)[0] for c in (cache, again))
+    np.testing.assert_array_equal(one, other)
+    with pytest.raises(ValueError, match="'more' is in one of the two alone"):
+        empty.unflatten(named | {"more": np.zeros(1)})
+    with pytest.raises(ValueError, match="'length' is float32"):
+        empty.unflatten(named | {"length": np.float32(1)})

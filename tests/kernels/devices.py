@@ -97,6 +97,8 @@ CASES = [
     Case("queries", "rope", 4, "dense", about=WEIGHTED | {"mask": ALLOWED}),
     Case("ring", "{fox, rope + kerple}", groups=4, about={"segments": RAGGED}),
     Case("queries", "{t5: 1, rope: 3}", groups=2),
+    Case("ring", "rope + window(9, of='positions')", 2, about={"mask": "full", "positions": FAR}),
+    Case("ring", "alibi + rope + unplaced", about={"mask": "full", "positions": np.where(FAR > 200, -1, FAR)}),
     Case("heads", "{alibi, rope}", 4, explicit=True),
     Case("decoding", "{alibi, rope}", 4, "dense", explicit=True),
     Case("heads", "alibi", 8),

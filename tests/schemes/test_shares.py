@@ -237,6 +237,7 @@ def test_every_fault_quotes_the_source():
     assert stale_faults(FAULTS.values()) == []
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("name", [n for n, fault in FAULTS.items() if fault.caught == "heads"])
 def test_a_planted_fault_is_caught(name, plant, x64):
     problem = Problem(FAULTS[name].scheme, 2)
@@ -246,6 +247,7 @@ def test_a_planted_fault_is_caught(name, plant, x64):
         problem.agrees(sinks=np.arange(H) / 4.0)
 
 
+@pytest.mark.guard
 def test_weights_that_all_shares_drop_alike_are_noticed(plant):
     plant(FAULTS["every share drops the same weights"])
     with pytest.raises(AssertionError):

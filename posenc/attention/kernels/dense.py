@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from posenc.attention.kernels.band import band, is_banded, toeplitz
 from posenc.attention.kernels.dropout import kept
-from posenc.attention.kernels.form import Encoded, Form, capped, distance, head_axes, visible
+from posenc.attention.kernels.form import Encoded, Form, capped, distance, head_axes, placed, visible
 from posenc.core.compose import merge
 from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS, Scheme, Tile
 from posenc.core.shapes import label
@@ -68,6 +68,7 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     heads = jnp.arange(form.heads) if heads is None else heads
     exact = widened(encoded.q.dtype)
     apart, seen = distance(encoded.query, encoded.key), visible(form, encoded)
+    both = placed(encoded.query, encoded.key)
     nested = lambda a: a.reshape(groups, heads.size // groups, *a.shape[1:])  # noqa: E731
 
     dot = scores(nested(encoded.q), encoded.k, exact)
@@ -80,12 +81,14 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
         p = merge(layer, own)
         index = encoded.query.index, encoded.key.index
         tile = Tile(query_info, key_info, apart, logits, weighting.scale, seen, *index, head, form.heads)
-        s = capped(score if banded else scheme.score(p, score, tile), weighting, "sum")
+        s = score if banded else scheme.score(p, score, tile)
+        s = capped(s if both is None else jnp.where(both, s, score), weighting, "sum")
         a = scheme.normalize(p, s, tile) if scheme.overrides("normalize") else _softmax_with(sink, s, seen)
         if weighting.dropout:
             assert encoded.pairs.seed is not None
             a = a * kept(weighting.dropout, encoded.pairs.seed, head, *index).astype(a.dtype)
-        return s, a, scheme.value_bias(p, a, tile) if scheme.overrides("value_bias") else None
+        told = a if both is None else jnp.where(both, a, 0)
+        return s, a, scheme.value_bias(p, told, tile) if scheme.overrides("value_bias") else None
 
     query_info, axes = head_axes(encoded.query_info, heads.size)
     query_info = jax.tree.map(lambda a, axis: a if axis is None else nested(a), query_info, axes)

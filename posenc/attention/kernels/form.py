@@ -51,6 +51,8 @@ class Form(NamedTuple):
     by_distance: bool = False
     """Whether a bias may be computed once for each distance: not by the dense kernel that was asked for by name, the
     reference for all others."""
+    unplaced: int | None = None
+    """The position of tokens that have no place: no score and no bias is theirs."""
     shares: tuple[Form, ...] = ()
     """The forms of heads that belong to different schemes, without parameters and sinks; empty where all have one."""
 
@@ -68,6 +70,8 @@ class Side(NamedTuple):
     segment: Int[Array, " L"] | None
     began: Int[Array, " L"] | None = None
     """The index at which each query's document began, where the mask counts from there."""
+    unplaced: Bool[Array, " L"] | None = None
+    """Which tokens have no place, where any may have none."""
 
 
 class Pairs(NamedTuple):
@@ -102,7 +106,8 @@ def visible(form: Form, encoded: Encoded) -> Bool[Array, "Q K"]:
 
 
 def _visible(window: Window, query: Side, key: Side, pairs: Pairs) -> Bool[Array, "Q K"]:
-    seen = sees(window, query.index, key.index, query.segment, key.segment, query.began, pairs.prefix)
+    apart = first_distance(distance(query, key), placed(query, key)) if window.of_positions else None
+    seen = sees(window, query.index, key.index, query.segment, key.segment, query.began, pairs.prefix, apart)
     return seen if pairs.allowed is None else seen & pairs.allowed
 
 
@@ -113,6 +118,19 @@ def distance(query: Side, key: Side) -> PyTree[Num[Array, "Q K"]]:
         return i.between(query.index, key.index) if is_sampled_distance(i) else i[:, None] - j[None, :]
 
     return jax.tree.map(difference, query.position, key.position, is_leaf=is_sampled_distance)
+
+
+def first_distance(apart: PyTree[Num[Array, "Q K"]], placed: Bool[Array, "Q K"] | None) -> Num[Array, "Q K"]:
+    """The distance that a window in positions reads: that of the first scheme of a sum, 0 where there is none."""
+    first = jax.tree.leaves(apart)[0]
+    return first if placed is None else jnp.where(placed, first, 0)
+
+
+def placed(query: Side, key: Side) -> Bool[Array, "Q K"] | None:
+    """Which pairs are of two tokens that have a place; None where all are."""
+    if query.unplaced is None or key.unplaced is None:
+        return None
+    return ~(query.unplaced[:, None] | key.unplaced[None, :])
 
 
 def capped(s: Float[Array, "*rows K"], weighting: Weighting, of: CapOf) -> Float[Array, "*rows K"]:
@@ -131,7 +149,8 @@ def head_axes(info: PyTree, heads: int) -> tuple[PyTree, PyTree]:
 def count_visible(window: Window, query: Side, key: Side, rows: int, pairs: Pairs) -> Int[Array, " Q"]:
     """How many keys each query sees, counted for `rows` queries at a time."""
     count = query.index.size
-    if query.segment is None and query.began is None and pairs.allowed is None:  # the window's borders, cut off
+    whole = query.segment is None and query.began is None and pairs.allowed is None and not window.of_positions
+    if whole:  # the window's borders, cut off
         first = 0 if window.left is None else jnp.maximum(query.index - window.left, 0)
         end = key.index.size if window.right is None else jnp.minimum(query.index + window.right + 1, key.index.size)
         return jnp.broadcast_to(jnp.maximum(end - first, 0), (count,)).astype(jnp.int32)
@@ -142,6 +161,7 @@ def count_visible(window: Window, query: Side, key: Side, rows: int, pairs: Pair
     if are_numbers(count) and count <= rows:
         return count_rows(query, pairs)
     cut = lambda a: lengthened(a, 0, rows).reshape(-1, rows, *a.shape[1:])  # noqa: E731
-    blocks = jax.tree.map(cut, (query._replace(position=None), pairs.allowed))
+    query = query if window.of_positions else query._replace(position=None)
+    blocks = jax.tree.map(cut, (query, pairs.allowed))
     each = jax.lax.map(lambda block: count_rows(block[0], pairs._replace(allowed=block[1])), blocks)
     return each.reshape(-1)[:count]

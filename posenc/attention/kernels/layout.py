@@ -83,9 +83,12 @@ class Arrays(NamedTuple):
     """Segments of queries, and of keys."""
     began: Array | None
     """Where each query's document began, if the mask counts from there."""
+    qu: Array | None
+    ku: Array | None
+    """Which queries and which keys have no place, if any may have none."""
 
 
-QUERY, KEY = ("q", "query_info", "qp", "qs", "began"), ("k", "v", "key_info", "kp", "ks")
+QUERY, KEY = ("q", "query_info", "qp", "qs", "began", "qu"), ("k", "v", "key_info", "kp", "ks", "ku")
 """The arrays of queries and of keys; the first axis counts tokens."""
 TURNED = ("k", "v")
 """Their gradient is gathered with tokens last, `[G, e, K]`: so no product has to be turned, tile by tile."""
@@ -120,7 +123,7 @@ def over_keys(tiling: Tiling, a: Arrays, n: Array, step: Any, state: Any) -> Any
     if a.prefix is not None:
         assert a.began is not None
         high = jnp.maximum(high, until(a.began[(n + 1) * rows - 1] + a.prefix))
-    if a.qs is not None:
+    if a.qs is not None or tiling.window.of_positions:
         if tiling.window.sinks:
             assert a.began is not None
             low = jnp.minimum(low, until(a.began[n * rows] + 1) - 1).clip(0)

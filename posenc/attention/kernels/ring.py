@@ -31,7 +31,8 @@ def mix(form: Form, encoded: Encoded, block: int, ring: Ring) -> Float[Array, "Q
     """Every row of this device's queries, over the keys of all; to be run inside `jax.shard_map`."""
     tiling, arrays = tiled.arranged(form, encoded, block, parts=ring[1])
     if tiling.banded or not (tiling.scores or tiling.adds):  # no hook reads where keys stand: it need not travel
-        arrays = arrays._replace(**dict.fromkeys(("query_info", "key_info", "qp", "kp")))
+        unread = ("query_info", "key_info", *(() if tiling.window.of_positions else ("qp", "kp")))
+        arrays = arrays._replace(**dict.fromkeys(unread))
     out = _attention(tiling, ring, *part(varying(arrays, arrays), varies)).astype(encoded.v.dtype)
     return out[: tiling.queries]
 

@@ -28,12 +28,12 @@ def mix(form: Form, encoded: Encoded, block: int) -> Float[Array, "Q H d"]:
     side = encoded.query
     lags, place = part(side.position, is_sampled_distance)
     of_heads = jax.tree.map(lambda a: cut(a, 1), (encoded.q, encoded.query_info))
-    of_tokens = jax.tree.map(lambda a: cut(a, 0), (place, side.index, side.segment, side.began, encoded.pairs.allowed))
+    of_tokens = jax.tree.map(lambda a: cut(a, 0), (place, *side[1:], encoded.pairs.allowed))
 
     @jax.checkpoint
     def mix_rows(rows):
-        (q, query_info), (place, index, segment, began, allowed) = rows
-        query = Side(join(lags, place), index, segment, began)
+        (q, query_info), (place, *about, allowed) = rows
+        query = Side(join(lags, place), *about)
         pairs = encoded.pairs._replace(allowed=allowed)
         return dense.square(form, encoded._replace(q=q, query_info=query_info, query=query, pairs=pairs))
 

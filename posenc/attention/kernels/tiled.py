@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, PyTree
 
 from posenc.attention.kernels import dense, dropout, layout
 from posenc.attention.kernels.band import band, is_banded, toeplitz
-from posenc.attention.kernels.form import Encoded, Form, Side, capped, distance
+from posenc.attention.kernels.form import Encoded, Form, Side, capped, distance, first_distance, placed
 from posenc.attention.kernels.layout import QUERY, TURNED, Arrays, Tiling, flat, heads_first, lined
 from posenc.attention.kernels.parting import is_sampled_distance, join, part, varies, varying
 from posenc.core.compose import merge
@@ -67,7 +67,7 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
         layer, jax.tree.map(nested, head_params), lags, w,
         jax.tree.map(nested, form.sinks), encoded.pairs.prefix, encoded.pairs.seed, first(q), k, v,
         query_info, key_info, qp, kp, start, encoded.key.index[0],
-        encoded.query.segment, encoded.key.segment, encoded.query.began,
+        encoded.query.segment, encoded.key.segment, encoded.query.began, encoded.query.unplaced, encoded.key.unplaced,
     )  # fmt: skip
     return tiling, layout.padded(tiling, arrays)
 
@@ -194,14 +194,16 @@ class _Tile:
         self.logits = logits if tiling.late == 1 else logits * tiling.late
         self.qi = t.start + n * tiling.rows + jnp.arange(tiling.rows, dtype=jnp.int32)
         self.ki = t.begin + m * tiling.cols + jnp.arange(tiling.cols, dtype=jnp.int32)
+        self.both = placed(Side(None, self.qi, None, None, t.qu), Side(None, self.ki, None, None, t.ku))
         self.visible = None
         if masked:
+            apart = first_distance(self._apart(t), self.both) if tiling.window.of_positions else None
             self.visible = (
-                sees(tiling.window, self.qi, self.ki, t.qs, t.ks, t.began, t.prefix)
+                sees(tiling.window, self.qi, self.ki, t.qs, t.ks, t.began, t.prefix, apart)
                 & (self.ki - t.begin < tiling.keys)[None, :]
             )
         self.seed = t.seed
-        beside = ("q", "k", "v", "start", "begin", "qs", "ks", "began", "prefix", "seed")
+        beside = ("q", "k", "v", "start", "begin", "qs", "ks", "began", "prefix", "seed", "qu", "ku")
         t = t._replace(**dict.fromkeys(beside))
         if tiling.banded:
             assert t.w is not None
@@ -229,17 +231,23 @@ class _Tile:
         if self.tiling.banded:
             s = s + jax.vmap(lambda w: toeplitz(w, self.tiling.rows))(read.w)
         elif self.tiling.scores:
-            s = self._each(read, self.tiling.scheme.score, s, logits)
+            made = self._each(read, self.tiling.scheme.score, s, logits)
+            s = made if self.both is None else jnp.where(self.both, made, s)
         return capped(s, self.tiling.weighting, "sum")
 
     def value_bias(self, read: Arrays, a: Array) -> Array:
         """What the scheme adds to the weighted values."""
-        return self._each(read, self.tiling.scheme.value_bias, a, self.logits)
+        told = a if self.both is None else jnp.where(self.both, a, 0)
+        return self._each(read, self.tiling.scheme.value_bias, told, self.logits)
+
+    def _apart(self, t: Arrays) -> PyTree:
+        """Query position minus key position."""
+        return distance(Side(join(t.lags, t.qp), self.qi, None), Side(join(t.lags, t.kp), self.ki, None))
 
     def _each(self, read: Arrays, hook: Any, a: Array, logits: Array) -> Array:
         """A hook of every head, given its scores or weights."""
         t, tiling = join(read, self.rest), self.tiling
-        apart = distance(Side(join(t.lags, t.qp), self.qi, None), Side(join(t.lags, t.kp), self.ki, None))
+        apart = self._apart(t)
         visible = jnp.ones(a.shape[2:], bool) if self.visible is None else self.visible
         scale = tiling.weighting.scale
 
