@@ -146,6 +146,7 @@ UNCOMPARED = {
     "binary": "told in tutorials; no authors released code",
     "carope": "published as an equation; no authors' code was found",
     "dual_triangle": "published as an equation; the authors' code was not in reach",
+    "key_weight": "one line of its papers' equations, which its oracle holds",
     "hope": "published as an equation; no authors' code was found",
     "tapa": "published as an equation; no authors' code was found",
 }

@@ -25,6 +25,7 @@ AS = {
     "self_extend": "self_extend(group=4, window=6)",
     "llama4": "llama4(strength=0.5, floor=3)",
     "dape": "alibi + dape",
+    "key_weight": "key_weight(form='plain')",
 }
 """The text that shows a scheme whose own settings show nothing in so few tokens."""
 SCALED = frozenset({"dape"})

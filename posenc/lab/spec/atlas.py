@@ -91,10 +91,13 @@ EQUAL = {"mrope": "rope", "abacus": "learned"}
 IN_THE_PLANE = ("relative_2d", "rope_2d", "rope_axes", "sinusoidal_2d")
 """Schemes without a row, since a line of text has no second coordinate."""
 
+OF_AREAS = ("key_weight",)
+"""Schemes without a row, since the tokens of a text have no areas and stand for no others."""
+
 UNMEASURED = (*"asentmax bam canon dual_triangle entmax key_offset kv_shift scale_invariant wall".split(),)
 """Schemes whose rows are still to be trained."""
 
-WITHOUT = frozenset({*AFTER_TRAINING, *EQUAL, *IN_THE_PLANE, *UNMEASURED})
+WITHOUT = frozenset({*AFTER_TRAINING, *EQUAL, *IN_THE_PLANE, *OF_AREAS, *UNMEASURED})
 """Schemes that are not trained."""
 
 
