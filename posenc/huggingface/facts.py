@@ -13,7 +13,7 @@ from typing import Any, Literal
 from posenc.numerics.rotation import Layout
 
 LENGTH = "original_max_position_embeddings"
-FULL, SLIDING = "full_attention", "sliding_attention"
+FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,9 @@ class Facts:
     fraction: float | None = None
     features: str = ""
     width: int | None = None
+    joined: tuple[int, int] | None = None
+    pairs: str = ""
+    sharpened: bool = False
     head: int | None = None
     divided: bool = False
     rope: Mapping[str, Any] = field(default_factory=dict)
@@ -41,6 +44,7 @@ class Facts:
     switch: bool = False
     side: Literal["past", "both"] = "past"
     half_of: str = ""
+    before: str = ""
     all_without_window: bool = False
     both_sides: str = ""
     layers: str = "F"

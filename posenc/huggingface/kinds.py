@@ -49,6 +49,7 @@ SIDES = Kind(lambda value: isinstance(value, bool) or value in ("all", "vision")
 COUNT = Kind(lambda value: _is_integer(value) and value >= 1, f"a whole number of at least 1 and below {FAR}")
 WHOLE = Kind(_is_integer, f"a whole number below {FAR}")
 PLACE = Kind(lambda value: _is_integer(value) and value >= 0, "a number of layers, at least 0")
+WIDTH = Kind(PLACE.fits, "a number of features, at least 0")
 DEPTH = Kind(lambda value: _is_integer(value) and 1 <= value <= DEEPEST, f"a number of layers from 1 to {DEEPEST}")
 NUMBER = Kind(_number, "a finite number")
 NUMBERS = Kind(_each(_number), "a list of finite numbers")
@@ -60,13 +61,14 @@ DICT = Kind(lambda value: isinstance(value, Mapping), "a dict")
 NAMED: dict[Kind, str] = {
     TEXT: "model_type rope_type type position_embedding_type",
     TEXTS: "layer_types",
-    FLAG: "is_causal alibi rope use_sliding_window use_mem_rope attn_temperature_tuning truncate",
+    FLAG: "is_causal alibi rope use_sliding_window use_mem_rope attn_temperature_tuning truncate rope_interleave",
     SIDES: "use_bidirectional_attention",
     COUNT: """hidden_size n_embd d_model num_attention_heads n_head n_heads head_dim max_position_embeddings
               original_max_position_embeddings relative_attention_num_buckets relative_attention_max_distance
-              floor_scale rotary_dim local_attention kv_channels attention_head_dim""",
-    WHOLE: "sliding_window",
+              floor_scale rotary_dim local_attention kv_channels attention_head_dim attention_chunk_size""",
+    WHOLE: "sliding_window sliding_window_size",
     PLACE: "max_window_layers",
+    WIDTH: "qk_nope_head_dim qk_rope_head_dim",
     DEPTH: "num_hidden_layers n_layer",
     NUMBER: """rope_theta default_theta global_rope_theta local_rope_theta rope_local_base_freq partial_rotary_factor
                attn_scale alibi_bias_max factor attention_factor beta_fast beta_slow mscale mscale_all_dim

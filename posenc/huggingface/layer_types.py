@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from posenc.core.compose import Pattern
-from posenc.huggingface.facts import FULL, SLIDING, Facts
+from posenc.huggingface.facts import CHUNKED, FULL, SLIDING, Facts
 from posenc.huggingface.kinds import DEEPEST
-from posenc.huggingface.settings import first
+from posenc.huggingface.settings import Settings, first
 from posenc.language.echo import echoed
 
 Config = Mapping[str, Any]
-LETTERS = {"F": FULL, "S": SLIDING, "L": "linear_attention", "C": "chunked_attention"}
+LETTERS = {"F": FULL, "S": SLIDING, "L": "linear_attention", "C": CHUNKED}
+CHUNK = 8192
+"""The default of attention_chunk_size."""
 WITHOUT_ATTENTION = ("linear_attention", "mamba", "conv", "recurrent")
 """Types of layers of hybrids that mix tokens in another way."""
 
@@ -27,7 +29,7 @@ class LayerType:
     turns: bool
 
 
-def read_layers(config: Config, facts: Facts) -> list[LayerType]:
+def read_layers(config: Settings, facts: Facts) -> list[LayerType]:
     """All layers of attention, in order. Layers of hybrids that are none are left out."""
     listed = config.get("layer_types") if facts.windows == "listed" else None
     each = listed, config.get("no_rope_layers") or None, config.get("layer_rope_theta")
@@ -41,7 +43,7 @@ def read_layers(config: Config, facts: Facts) -> list[LayerType]:
     return layers[:1]
 
 
-def _layers(config: Config, facts: Facts, depth: int, listed: list[str] | None) -> list[LayerType]:
+def _layers(config: Settings, facts: Facts, depth: int, listed: list[str] | None) -> list[LayerType]:
     if listed is not None and len(listed) != depth:
         raise ValueError(f"layer_types has {len(listed)} entries for {depth} layers; give one for each.")
     width = window(config, facts)
@@ -52,12 +54,25 @@ def _layers(config: Config, facts: Facts, depth: int, listed: list[str] | None) 
     if facts.turns == "windowed" and not (facts.all_without_window and width is None):
         rotates = [label == SLIDING for label in labels]
     pairs = [(a, b) for a, b in zip(labels, rotates, strict=True) if a not in WITHOUT_ATTENTION]
-    if odd := sorted({label for label, _ in pairs} - {FULL, SLIDING}):
-        raise ValueError(f"Layers of the type {echoed(odd[0])} are not read; posenc reads {FULL!r} and {SLIDING!r}.")
+    known = [FULL, SLIDING] + [CHUNKED] * (LETTERS[facts.layers[:1] or "F"] == CHUNKED)
+    if odd := sorted({label for label, _ in pairs} - {*known}):
+        raise ValueError(f"Layers of the type {echoed(odd[0])} are not read; posenc reads {', '.join(known)}.")
+    if any(label == CHUNKED for label, _ in pairs):
+        _leave_chunks(config)
     if not pairs:
         raise ValueError(f"None of the {depth} layers of this config is attention; it has no scheme.")
     reach = _reach(config, facts, width) if any(label == SLIDING for label, _ in pairs) else None
     return [LayerType(label, reach if label == SLIDING else None, here) for label, here in pairs]
+
+
+def _leave_chunks(config: Settings) -> None:
+    """Say which mask layers of chunks need; a scheme has windows alone."""
+    if (size := config.get("attention_chunk_size", CHUNK)) is None:
+        raise ValueError("attention_chunk_size is None, and layers of chunked_attention need it; give it.")
+    config.left["attention_chunk_size"] = (
+        f"on layers of chunked_attention, which are those that rotate, a token sees its own {size} tokens alone: pass"
+        f" mask=('causal', i // {size} == j // {size}) to attend there"
+    )
 
 
 def window(config: Config, facts: Facts) -> int | None:
@@ -66,6 +81,8 @@ def window(config: Config, facts: Facts) -> int | None:
         return None
     if facts.switch and not config.get("use_sliding_window", False):
         return None
+    if facts.before and (count := config.get(facts.before)) is not None:
+        return count + 1
     if facts.half_of and "sliding_window" not in config:
         whole = config.get(facts.half_of, 2 * cast(int, facts.window))
         return whole and whole // 2
@@ -89,7 +106,7 @@ def _reach(config: Config, facts: Facts, width: Any) -> int:
     return 2 * width - 1 if halved else width
 
 
-def _rotating_layers(config: Config, facts: Facts, depth: int) -> list[bool]:
+def _rotating_layers(config: Settings, facts: Facts, depth: int) -> list[bool]:
     """For each layer whether it rotates, where that does not depend on its window."""
     if facts.turns == "listed":
         return no_rope_layers(config, depth)
@@ -107,7 +124,7 @@ def _backwards(period: str, depth: int) -> str:
     return (period * depth)[:depth][::-1]
 
 
-def no_rope_layers(config: Config, depth: int) -> list[bool]:
+def no_rope_layers(config: Settings, depth: int) -> list[bool]:
     """For each layer whether it rotates, from the list, or from the period of those that do not."""
     if listed := config.get("no_rope_layers"):  # released configs of Llama 4 have an empty list for the default
         if len(listed) != depth:
@@ -132,8 +149,9 @@ def _labels(config: Config, facts: Facts, depth: int, width: Any, rotates: list[
     if facts.backwards:
         return [LETTERS[letter] for letter in _backwards(facts.layers, depth)]
     labels = [LETTERS[letter] for letter in _letters(facts.period, period, depth, facts.layers)]
-    start = facts.start and config.get("max_window_layers", facts.start)
-    stop = facts.stop and config.get("max_window_layers", facts.stop)
+    given = {} if "max_window_layers" in facts.ignores else config
+    start = facts.start and given.get("max_window_layers", facts.start)
+    stop = facts.stop and given.get("max_window_layers", facts.stop)
     early, late = slice(0, start or 0), slice(depth if stop is None else stop, depth)
     for full in (early, late):
         labels[full] = [FULL] * len(labels[full])

@@ -6,6 +6,7 @@ and names that differ from model to model. `precedence` says which of them count
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,11 @@ from posenc.core.scheme import Dims
 from posenc.huggingface.facts import LENGTH, Facts
 from posenc.huggingface.precedence import BASE, SHARE, UNSCALED, rotary_sets, share_of
 from posenc.huggingface.rope_types import TYPES, RopeSettings
-from posenc.huggingface.settings import Settings, head_size
+from posenc.huggingface.settings import Settings, head_size, parts_of_head
 from posenc.language.echo import echoed
 from posenc.naming import bind, spec
+from posenc.numerics.rotation import Layout
+from posenc.numerics.scaling import magnitude
 from posenc.schemes.mrope import MRoPE
 
 COMMON = {"rope_type", "type", BASE, SHARE}
@@ -32,15 +35,17 @@ def _scheme(settings: Settings, config: Settings, facts: Facts) -> Any:
     kind = {"su": "longrope"}.get(kind, kind)
     if kind not in TYPES and not (kind == "mrope" and facts.sections):
         raise ValueError(f"The rope_type {echoed(kind)} is not known; posenc reads {', '.join(TYPES)}.")
-    if facts.rope_types and kind not in facts.rope_types:
+    served = facts.rope_types or [one for one in TYPES if facts.joined is None or one != "proportional"]
+    if kind not in (*served, "mrope"):
         raise ValueError(
-            f"The rope_type {echoed(kind)} is not read for this model type; posenc reads {', '.join(facts.rope_types)}."
+            f"The rope_type {echoed(kind)} is not read for this model type; posenc reads {', '.join(served)}."
         )
     head = head_size(config, facts)
     if head is not None and head % 2:
         raise ValueError(f"A head of this config has {head} features, and a rotation turns pairs; give an even number.")
-    common = {"base": _base(settings, config), "layout": facts.layout}
+    common = {"base": _base(settings, config), "layout": _layout(config, facts)}
     common["fraction"] = _fraction(kind, settings, config, facts, head)
+    common |= {} if facts.joined is None else {"at": "end"}
     rotary = RopeSettings(kind, settings, config, common, facts.short)
     scheme = _by_axes(rotary, facts, head) if facts.sections else _by_type(rotary)
     if head is not None:
@@ -48,7 +53,15 @@ def _scheme(settings: Settings, config: Settings, facts: Facts) -> Any:
             bind(scheme, Dims(head, 1, head, trained=1))
         except ValueError as error:
             raise ValueError(f"The rotary settings do not fit a head of {head} features: {error}") from error
+    if facts.sharpened and head is not None and kind not in UNSCALED and settings.get("mscale_all_dim"):
+        scale = magnitude(rotary.need("factor"), settings["mscale_all_dim"]) ** 2 / math.sqrt(head)
+        config.left["mscale_all_dim"] = f"it enters the scale of scores, squared: pass {scale:.8g} as attend's scale"
     return scheme
+
+
+def _layout(config: Settings, facts: Facts) -> Layout:
+    """Which features make a pair; some types have a setting for it."""
+    return facts.layout if not facts.pairs or config.get(facts.pairs, True) else "half"
 
 
 def _by_type(rotary: RopeSettings) -> Any:
@@ -73,25 +86,21 @@ def _by_type(rotary: RopeSettings) -> Any:
 
 def _by_axes(rotary: RopeSettings, facts: Facts, head: int | None) -> Any:
     """Pairs shared out among time, height and width; a text alone has the same position on all three."""
-    if rotary.common["fraction"] != 1:
-        raise ValueError(
-            f"{SHARE} is {rotary.settings[SHARE]}, and posenc has no mrope of a part of each head; of a text alone the"
-            f" scheme is {spec(TYPES['default'][1](rotary))!r}."
-        )
     sections = rotary.settings.get("mrope_section", facts.sections)
     if sections is None:
         raise ValueError("mrope_section is None; give the pairs for time, height and width, three numbers.")
-    if len(sections) != 3 or head is not None and 2 * sum(sections) != head:
+    fraction = rotary.common["fraction"]
+    if len(sections) != 3 or head is not None and 2 * sum(sections) != round(head * fraction):
         raise ValueError(
             f"mrope_section is {list(sections)}, the pairs for time, height and width; give three numbers that add up"
-            f" to half of a head{'' if head is None else f', which is {head // 2}'}."
+            f" to all pairs that turn{'' if head is None else f', of which a head has {round(head * fraction) // 2}'}."
         )
-    scheme = MRoPE(tuple(sections), facts.order, rotary.common["base"], facts.layout)
     if rotary.kind not in UNSCALED:
         raise ValueError(
-            f"posenc has no {rotary.kind!r} with an mrope_section; without the scaling it is {spec(scheme)!r}."
+            f"posenc has no {rotary.kind!r} with an mrope_section, which here is {tuple(sections)}; of a text alone the"
+            f" scheme is {spec(TYPES[rotary.kind][1](rotary))!r}."
         )
-    return scheme
+    return MRoPE(tuple(sections), facts.order, rotary.common["base"], facts.layout, fraction)
 
 
 def _base(settings: Settings, config: Settings) -> float:
@@ -109,6 +118,8 @@ def _base(settings: Settings, config: Settings) -> float:
 
 def _fraction(kind: str, settings: Settings, config: Settings, facts: Facts, head: int | None) -> float:
     """The share of a head that is rotated; it makes whole pairs where the head's width is known."""
+    if (parts := parts_of_head(config, facts)) is not None:
+        return _joined_share(kind, settings, facts, *parts)
     if facts.width is not None:
         return share_of("rotary_dim", config.get("rotary_dim", facts.width), head)
     if facts.fraction is None and kind in UNSCALED:
@@ -130,6 +141,19 @@ def _fraction(kind: str, settings: Settings, config: Settings, facts: Facts, hea
             f" such as {max(2, turned // 2 * 2) / head:.6g}."
         )
     return part if kind == "proportional" else turned / head
+
+
+def _joined_share(kind: str, settings: Settings, facts: Facts, plain: int, turned: int) -> float:
+    """The share of a joined head that is rotated, its second part."""
+    share = turned / (plain + turned)
+    needed = 1.0 if facts.fraction in (None, 1) else share
+    part = settings.get(SHARE) if facts.fraction is not None or kind not in UNSCALED else None
+    if part is not None and not math.isclose(part, needed):
+        raise ValueError(
+            f"{SHARE} is {settings[SHARE]}, but the code of this model type turns the qk_rope_head_dim={turned} last of"
+            f" {plain + turned} features; leave it out."
+        )
+    return share
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,30 @@ def first(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
 
 
+def parts_of_head(config: Mapping[str, Any], facts: Facts) -> tuple[int, int] | None:
+    """The plain and the rotated features of a head that is joined of two (latent attention); None for other heads."""
+    if facts.joined is None:
+        return None
+    plain, turned = facts.joined
+    plain, turned = config.get("qk_nope_head_dim", plain), config.get("qk_rope_head_dim", turned)
+    if plain is None or not turned or turned % 2:
+        raise ValueError(
+            f"qk_nope_head_dim is {plain} and qk_rope_head_dim {turned}; give the plain and the rotated features of a"
+            " head, of which the rotated ones are an even number of at least 2."
+        )
+    width = turned if facts.fraction in (None, 1) else plain + turned
+    if config.get("head_dim") not in (None, width, facts.head):
+        raise ValueError(
+            f"head_dim is {config['head_dim']}, but the code of this model type rotates by a width of {width}, which"
+            " follows from qk_nope_head_dim and qk_rope_head_dim; leave head_dim out."
+        )
+    return plain, turned
+
+
 def head_size(config: Mapping[str, Any], facts: Facts) -> int | None:
     """The number of features of a head; None where a config leaves it open."""
+    if (parts := parts_of_head(config, facts)) is not None:
+        return sum(parts)
     width = first(config.get("hidden_size"), config.get("n_embd"), config.get("d_model"))
     heads = first(config.get("num_attention_heads"), config.get("n_head"), config.get("n_heads"))
     divided = width // heads if width and heads else None

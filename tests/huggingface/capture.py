@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import zlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -113,6 +114,20 @@ def heads(a: torch.Tensor) -> np.ndarray:
     if a.ndim < 3:
         raise ValueError("no heads")
     return a.reshape(-1, *a.shape[-2:]).numpy().copy()
+
+
+@contextlib.contextmanager
+def unrotated(model: torch.nn.Module):
+    """Leave out the rotation: its functions give queries and keys back as they came, in the model's own order."""
+    module = vars(sys.modules[type(model).__module__])
+    rotations = {name: found for name, found in module.items() if name.startswith("apply_rotary")}
+    if not rotations:
+        raise LookupError("its module has no function that rotates queries and keys")
+    module |= dict.fromkeys(rotations, lambda q, k, *_, **__: (q, k))
+    try:
+        yield
+    finally:
+        module |= rotations
 
 
 def pattern(name: str, width: int) -> torch.Tensor:

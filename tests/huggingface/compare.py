@@ -43,6 +43,8 @@ class Layer:
     """A learned number for each head and bucket."""
     positions: np.ndarray | None = None
     """Positions of three axes; the index, if None."""
+    chunk: int | None = None
+    """How many tokens see each other alone, one such chunk after another."""
 
 
 def weights(scheme: Any, layer: Layer) -> np.ndarray:
@@ -58,7 +60,7 @@ def weights(scheme: Any, layer: Layer) -> np.ndarray:
     length, at = layer.weights.shape[-1], layer.positions
     if normal_form(scheme).coordinates:
         at = posenc.place(scheme, jax.random.key(0), {"index": np.arange(length), "length": length}, train=False)
-    return np.asarray(_weights(scheme, options, layer.causal, length, q, k, table, at))
+    return np.asarray(_weights(scheme, (*options, layer.chunk), layer.causal, length, q, k, table, at))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
@@ -71,7 +73,10 @@ def _weights(scheme: Any, options: Any, causal: bool, length: int, q: Any, k: An
         params = {"layer": {}, "heads": {"table": table}}
     q, k = (jnp.broadcast_to(a, (length, *a.shape)) for a in (q, k))
     v = jnp.broadcast_to(jnp.eye(length, dtype=q.dtype)[:, None], (length, k.shape[1], length))
-    (scale, cap), mask = options, "causal" if causal else "full"
+    (scale, cap, chunk), mask = options, "causal" if causal else "full"
+    if chunk is not None:
+        own = np.arange(length) // chunk
+        mask = mask, own[:, None] == own
     out = posenc.attend(scheme, params, q, k, v, positions=at, mask=mask, kernel="dense", scale=scale, cap=cap)
     return out.swapaxes(0, 1)
 

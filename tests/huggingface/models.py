@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 import importlib.util
@@ -14,7 +15,7 @@ import torch
 import transformers
 from transformers import CONFIG_MAPPING
 
-from tests.huggingface.capture import Seen, Watch, constant
+from tests.huggingface.capture import Seen, Watch, constant, unrotated
 from tests.huggingface.reasons import IMPLEMENTATION
 from tests.huggingface.tiny import DECODER, LENGTH
 
@@ -99,8 +100,8 @@ def randomize(model: torch.nn.Module) -> None:
                 p.add_(0.3 * torch.randn(p.shape, generator=generator))
 
 
-def run(model: torch.nn.Module, positions: np.ndarray | None = None) -> Seen:
-    """What the model computes with on a text of one token, again and again."""
+def run(model: torch.nn.Module, positions: np.ndarray | None = None, turned: bool = True) -> Seen:
+    """What the model computes with on a text of one token, again and again; without its rotation, if not `turned`."""
     lengths = (LENGTH, DECODER) if takes(model, "decoder_input_ids") else (LENGTH,)
     text = torch.full((1, LENGTH), 5)
     inputs: dict[str, Any] = {"input_ids": text}
@@ -110,7 +111,8 @@ def run(model: torch.nn.Module, positions: np.ndarray | None = None) -> Seen:
         inputs["use_cache"] = False
     if positions is not None:
         inputs["position_ids"] = torch.tensor(positions.T[:, None])
-    with torch.no_grad(), constant(model, lengths), Watch(lengths) as watch:
+    still = contextlib.nullcontext() if turned else unrotated(model)
+    with torch.no_grad(), still, constant(model, lengths), Watch(lengths) as watch:
         model(**inputs)
     return watch.seen
 

@@ -24,10 +24,14 @@ def described(one):
         return SCHEMES[one.scheme]
     words = ["`mrope`" if one.sections else "`rope`"]
     words += ["interleaved pairs"] if one.layout == "interleaved" else []
-    words += ["a share of each head"] if one.width or (one.fraction or 1) != 1 else []
+    if one.joined:
+        words.append("the second part of each head")
+    elif one.width or (one.fraction or 1) != 1:
+        words.append("a share of each head")
     if "S" in one.layers or one.windows == "all" or not one.layers:
         some = "every layer" if one.windows == "all" else "some layers"
         words.append(f"a window on {some}" + (", on both sides of a query" if one.side != "past" else ""))
+    words += ["chunks on layers that rotate"] if "C" in one.layers else []
     words += ["layers without rotation"] if one.turns != "all" else []
     words += ["layers without attention left out"] if "L" in one.layers else []
     return ", ".join(words)
@@ -41,6 +45,7 @@ def read():
     yield "read as", "number", "model types"
     for label, kinds in sorted(found.items(), key=lambda row: (-len(row[1]), row[0])):
         yield label, str(len(kinds)), " ".join(sorted(kinds, key=str.lower))
+    yield "all that are read", str(sum(map(len, found.values()))), f"of {len(facts.compared())} model types"
 
 
 def refused():

@@ -7,6 +7,8 @@ from typing import Any
 
 from posenc.huggingface.facts import FULL, SLIDING, Facts
 
+INDEXED = "indexed_attention"
+
 SETTINGS: dict[str, dict[str, Any]] = {
     "gptj": {"rotary_dim": 8},
     "codegen": {"rotary_dim": 8},
@@ -34,12 +36,42 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "qwen3_vl_text qwen3_vl_moe_text qwen3_omni_moe_text".split(),
         {"rope_parameters": {"rope_type": "default", "mrope_section": [4, 2, 2]}},
     ),
+    **dict.fromkeys(
+        "qwen3_5_text qwen3_5_moe_text".split(),
+        {
+            "head_dim": 64,
+            "layer_types": ["linear_attention", FULL] * 4,
+            "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.25, "mrope_section": [4, 2, 2]},
+        },
+    ),
+    "glm4v_moe_text": {
+        "head_dim": 32,
+        "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5, "mrope_section": [2, 3, 3]},
+    },
     "kimi_linear": {"num_key_value_heads": 4, "layer_types": ["linear_attention", FULL] * 4},
+    **dict.fromkeys(
+        "deepseek_v3 deepseek_v32 axk1 axk2 youtu glm4_moe_lite glm_moe_dsa hy_v4 minicpm3 longcat_flash"
+        " bailing_hybrid".split(),
+        {"num_key_value_heads": 4, "first_k_dense_replace": 1},
+    ),
+    "mistral4": {"num_key_value_heads": 4, "first_k_dense_replace": 1, "head_dim": 24},
+    "deepseek_v2": {"num_key_value_heads": 4, "first_k_dense_replace": 1, "num_experts_per_tok": 2},
     "gemma2": {"attn_logit_softcapping": 5.0},
-    "llama4_text": {"layer_types": [FULL] * 8},
+    "glm5_next_text": {
+        "num_key_value_heads": 4,
+        "qk_rope_head_dim": 0,
+        "layer_types": ["linear_attention", INDEXED] * 4,
+    },
+    "mimo_v2_flash": {"head_dim": 48},
 }
 """What a tiny config needs beside small sizes."""
 _LISTS = {"short_factor": [1.0 + n / 10 for n in range(8)], "long_factor": [2.0 + n / 5 for n in range(8)]}
+_NO_BETA = {
+    "rope_parameters": {
+        "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 16,
+        "llama_4_scaling_beta": 0.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+    },
+}  # fmt: skip
 MORE: dict[str, dict[str, dict[str, Any]]] = {
     "phimoe": {
         "mscale": {
@@ -51,22 +83,16 @@ MORE: dict[str, dict[str, dict[str, Any]]] = {
             },
         }
     },
-    "ministral3": {
-        "no beta": {
-            "rope_parameters": {
-                "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 16,
-                "llama_4_scaling_beta": 0.0, "mscale": 1.0, "mscale_all_dim": 1.0,
-            },
-        }
-    },
+    "ministral3": {"no beta": _NO_BETA},
+    "mistral4": {"no beta": _NO_BETA},
     "nemotron": {"share": {"partial_rotary_factor": 0.25}},
 }  # fmt: skip
 """Configs of single types, beside small sizes."""
 _QWEN = {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [11, 11, 10]}
 RELEASED: dict[str, dict[str, Any]] = {
     **dict.fromkeys("qwen3_5_text qwen3_5_moe_text".split(), {"rope_parameters": _QWEN}),
-    **dict.fromkeys("glm4_moe qwen3_omni_moe_text".split(), {"head_dim": 128}),
-    "glm4v_text": {"partial_rotary_factor": 0.5},
+    **dict.fromkeys("glm4_moe qwen3_omni_moe_text glm4v_moe_text".split(), {"head_dim": 128}),
+    **dict.fromkeys("glm4v_text glm_image_text".split(), {"partial_rotary_factor": 0.5}),
 }
 """What released configs of some types have beside the defaults of their classes."""
 IMPLEMENTATION = {"falcon": "sdpa"}
@@ -98,14 +124,17 @@ NOTES = {
         " \"rope(base=500000.0, layout='interleaved')\"",
     ),
     **dict.fromkeys(
-        "glm4v_moe glm4v_moe_text".split(),
-        "time, height and width share half of each head, which no scheme does; of a text alone it is"
-        ' "rope(fraction=0.5)"',
+        "mistral_large4 mistral_large4_text".split(),
+        "its queries are multiplied by the logarithm of the position times a learned number of each head, plus another"
+        " one, which no scheme does",
     ),
     **dict.fromkeys(
-        "glm5_next glm5_next_text".split(),
-        "its attention rotates nothing, and an indexer picks the keys that each query sees, which no scheme does",
+        "dots3_note dots3_note_text".split(),
+        "its layers with a window have heads of another size than its other layers, which posenc does not read",
     ),
+    "deepseek_v4": "beside a window its layers attend to compressed keys, one for several tokens, which no scheme does;"
+    " of the window alone the scheme is \"vo_rope(layout='interleaved', fraction=0.125, at='end') + window(128)\", with"
+    " the base compress_rope_theta on layers that compress",
     **dict.fromkeys(
         "inkling_text inkling_mm_model".split(),
         'its scheme is "inkling", which mixes profiles of distance from the input of each layer; write that',
@@ -117,7 +146,6 @@ NOTES = {
         " positions that begin there",
     ),
     **dict.fromkeys("dinov3_vit sapiens2 llama4_vision_model".split(), "it turns patches of images by two axes"),
-    **dict.fromkeys("glm_image glm_image_text".split(), "its weights are not those of mrope, which it is near"),
     **dict.fromkeys(
         "grounding-dino mm-grounding-dino".split(),
         "its text part has masks and positions for each phrase, which no scheme does",
@@ -157,8 +185,6 @@ def of(kind: str, default: dict[str, Any], inputs: tuple[str, ...] | None) -> st
     text = default.get("text_config") or {}
     if kind in NOTES:
         return NOTES[kind]
-    if "qk_rope_head_dim" in default or "qk_rope_head_dim" in text:
-        return "it rotates a separately projected part of each head (qk_rope_head_dim), which posenc does not read"
     if text.get("model_type"):
         return f"its text part, of the type {text['model_type']!r}, is not read"
     if inputs is None:

@@ -29,7 +29,7 @@ import posenc
 from posenc.core.compose import parts
 from posenc.huggingface import facts as facts_of
 from posenc.huggingface import from_hf
-from posenc.huggingface.facts import Facts
+from posenc.huggingface.facts import CHUNKED, Facts
 from posenc.naming import spec
 from posenc.schemes.learned import Learned
 from posenc.schemes.t5 import T5
@@ -47,6 +47,10 @@ AXES = np.stack([np.arange(LENGTH) // 3, np.arange(LENGTH) % 5, np.arange(LENGTH
 TABLE = Path(facts_of.__file__).with_name("compared.json")
 
 
+UNROTATED = object()
+"""The model itself without its rotation, in the place of a plain one."""
+
+
 class Differs(Exception):
     """A model computes something else than the scheme."""
 
@@ -58,22 +62,42 @@ class Refused(Exception):
 def layers(config: Any, plain: Any, positions: Any = None, make: Any = None) -> tuple[list[Layer], Seen]:
     """The attentions of a text with itself, in order, with queries and keys before rotation from a `plain` model.
 
-    At the first token a plain rotation does nothing, but some rope types multiply by a factor.
+    At the first token a plain rotation does nothing, but some rope types multiply by a factor. `UNROTATED` takes
+    the model itself without its rotation, for code that also moves features.
     """
     model = build(config, make)
     seen = run(model, positions)
-    before = run(build(plain, make)).attentions if plain is not None else seen.attentions
+    if plain is UNROTATED:
+        before = run(model, turned=False).attentions
+    else:
+        before = run(build(plain, make)).attentions if plain is not None else seen.attentions
     if len(before) != len(seen.attentions):
         raise Differs("the number of attentions depends on the rope type")
     tables = [p.detach().numpy() for name, p in model.named_parameters() if "relative_attention_bias" in name]
     cap = getattr(config.get_text_config(), "attn_logit_softcapping", None)
     found = []
-    for a, b in zip(seen.attentions, before, strict=True):
+    for a, b, chunk in zip(seen.attentions, before, _chunks(config, len(before)), strict=True):
         length = a.logits.shape[-2]
         if a.logits.shape[-1] not in (length, length + 1):
             continue  # of a decoder with its encoder
-        found.append(dataclasses.replace(_layer(a, b, cap, tables), positions=positions))
+        found.append(dataclasses.replace(_layer(a, b, cap, tables), positions=positions, chunk=chunk))
     return found, seen
+
+
+def _chunks(config: Any, depth: int) -> list[int | None]:
+    """The size of the chunks of each layer, whose tokens see no others."""
+    text = config.get_text_config()
+    kinds = getattr(text, "layer_types", None) or []
+    if CHUNKED not in kinds:
+        return [None] * depth
+    return [text.attention_chunk_size if kind == CHUNKED else None for kind in kinds]
+
+
+def beside(kind: str, config: dict[str, Any], facts: Facts) -> Any:
+    """What gives queries and keys before rotation, for `layers`; None where the first token of the model does."""
+    if facts.joined is not None:
+        return UNROTATED
+    return config_of(kind, reasons.plain(config, facts)) if reasons.scaled(config, facts) else None
 
 
 def _layer(a: Attention, plain: Attention, cap: float | None, tables: list[np.ndarray]) -> Any:
@@ -139,7 +163,7 @@ def part(kind: str, default: dict[str, Any], text: str, facts: Facts) -> tuple[d
     config = {"model_type": text} | shrink(default["text_config"]) | reasons.SETTINGS.get(text, {})
     config |= {"model_type": text}
     scheme = from_hf(config)
-    plain = config_of(text, reasons.plain(config, facts)) if reasons.scaled(config, facts) else None
+    plain = beside(text, config, facts)
     found, _ = layers(config_of(text, config), plain, make=text_maker(CONFIG_MAPPING[kind]()))
     worst, kept = judge(scheme, found)
     if worst > TOLERANCE:
@@ -207,7 +231,7 @@ def compare(kind: str, name: str, config: dict[str, Any], text: str | None, fact
     except ValueError as error:
         raise Refused(str(error)) from error
     try:
-        plain = config_of(kind, reasons.plain(config, facts)) if reasons.scaled(config, facts) else None
+        plain = beside(kind, config, facts)
         with contextlib.redirect_stderr(io.StringIO()):
             found, seen = layers(config_of(kind, config), plain, AXES if name == THREE_AXES else None)
     except Differs:

@@ -20,17 +20,17 @@ from posenc.huggingface import facts as facts_of
 from posenc.huggingface import from_hf
 from posenc.huggingface.facts import Facts
 from posenc.naming import spec
-from tests.huggingface import reasons, walk
+from tests.huggingface import walk
 from tests.huggingface.compare import TOLERANCE
 from tests.huggingface.models import config_of
-from tests.huggingface.record import VERSION, Differs, judge, layers
+from tests.huggingface.record import VERSION, Differs, beside, judge, layers
 
 
 def built(kind: str, config: dict[str, Any], facts: Facts) -> Any:
     """The attentions of a config's model; None where transformers cannot make or run it."""
     try:
         with contextlib.redirect_stderr(io.StringIO()):
-            plain = config_of(kind, reasons.plain(config, facts)) if reasons.scaled(config, facts) else None
+            plain = beside(kind, config, facts)
             return layers(config_of(kind, config), plain)[0] or None
     except Exception:  # noqa: BLE001  what transformers does not run has no right answer
         return None

@@ -48,6 +48,7 @@ def write(cases: list[Case], source: str, folder: Path = FOLDER) -> None:
                     "cap": layer.cap,
                     "causal": layer.causal,
                 }
+                | ({} if layer.chunk is None else {"chunk": layer.chunk})
             )
             for layer in (smaller(layer, case.scheme) for layer in case.layers)
         ]

@@ -16,6 +16,13 @@ RECORDED = json.loads(Path(__file__).with_name("frequencies.json").read_text())[
 EVERY = pytest.mark.parametrize("case", RECORDED, ids=[f"{c['name']}-{c['length']}" for c in RECORDED])
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 2048}
 YARN = {"rope_type": "yarn", "factor": 4.0}
+MIMO = f"rope(fraction={64 / 192}) + window(129)"
+LLAMA4 = "rope(base=500000.0, layout='interleaved'), "
+GLM4V = {"head_dim": 128, "partial_rotary_factor": 0.5, "model_type": "glm4v_text"}
+GLM4V_TEXT = "mrope(sections=(8, 12, 12), base=10000.0, layout='interleaved', fraction=0.5)"
+QWEN = {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [11, 11, 10]}
+QWEN = {"model_type": "qwen3_5_text", "head_dim": 256, "num_hidden_layers": 4, "rope_parameters": QWEN}
+QWEN_TEXT = "mrope(sections=(11, 11, 10), order='interleaved', base=10000000.0, fraction=0.25)"
 
 
 def rope(**settings):
@@ -90,6 +97,15 @@ def test_layers_slide_as_in_transformers(case):
         (config_of("qwen2", rope_theta=1e4, sliding_window=8, max_window_layers=0), "rope"),
         (config_of("llama4_text", rope_theta=5e5, no_rope_layers=[0]), "llama4"),
         (config_of("llama", rope_theta=1e4, text_config={}), "rope"),
+        (config_of("deepseek_v3"), f"rope(layout='interleaved', fraction={64 / 192}, at='end')"),
+        (config_of("deepseek_v3", rope_interleave=False), f"rope(fraction={64 / 192}, at='end')"),
+        (config_of("hy_v4", qk_nope_head_dim=64), "rope(fraction=0.5, at='end')"),
+        (config_of("kimi_linear", qk_rope_head_dim=64, num_hidden_layers=4), "nope"),
+        (config_of("glm5_next_text", num_hidden_layers=4), "nope"),
+        (config_of("llama4_text", num_hidden_layers=4), f"[{LLAMA4 * 3}llama4]"),
+        (config_of("mimo_v2_flash", sliding_window_size=128, layer_types=["sliding_attention"]), MIMO),
+        (config_of("glm4v", text_config=GLM4V), GLM4V_TEXT),
+        (config_of("qwen3_5", text_config=QWEN), QWEN_TEXT),
         (config_of("bloom", n_head=8), "alibi"),
         (config_of("mpt", attn_config={"alibi": True}), "alibi"),
         (config_of("falcon", alibi=True, hidden_size=128, n_head=2), "alibi(factor=0.125)"),
@@ -143,7 +159,9 @@ def test_phi_3_said_su_before_it_said_longrope():
             "'dynamic'.*max_position_embeddings",
         ),
         (config_of("bert", position_embedding_type="relative_key"), "posenc reads 'absolute' only"),
-        (config_of("deepseek_v3", rope_theta=1e4, qk_rope_head_dim=64), "separately"),
+        (config_of("deepseek_v3", qk_rope_head_dim=63), "qk_rope_head_dim 63.* even"),
+        (config_of("deepseek_v3", qk_rope_head_dim=64, head_dim=128), "head_dim is 128.* 64"),
+        (config_of("mistral4", rope_parameters=YARN | {"partial_rotary_factor": 0.25}), "partial_rotary.* 0.25.*64"),
         (config_of("qwen2", rope_theta=1e4, layer_types=["chunked_attention"]), "'chunked_attention'"),
         (config_of("qwen2", rope_theta=1e4, layer_types=["sliding_attention"]), "use_sliding_window"),
         (config_of("smollm3", rope_theta=1e4, num_hidden_layers=3, no_rope_layers=[1, 0]), "2 .*3 layers"),
@@ -154,7 +172,10 @@ def test_phi_3_said_su_before_it_said_longrope():
         (config_of("gptj", rotary_dim=64), "rotary_dim.* 64.*head_dim"),
         (config_of("gptj"), "give head_dim"),
         (config_of("falcon", alibi=True), "head_dim"),
-        (config_of("llama4_text", rope_theta=5e5, num_hidden_layers=2), "'chunked_attention'"),
+        (
+            config_of("llama4_text", rope_theta=5e5, num_hidden_layers=2, attention_chunk_size=None),
+            "chunk_size is None",
+        ),
         (config_of("gpt_oss", sliding_window=None), "sliding_window.* None"),
         (config_of("gpt_oss", num_hidden_layers=2, rope_theta=1e4), "rope_theta"),
         (config_of("exaone4", rope_theta=1e4, sliding_window_pattern="LXXG"), "sliding_window_pattern is 'LXXG'"),

@@ -1,11 +1,13 @@
 """`from_hf` beside the models of transformers: attention weights from recorded queries and keys, type by type."""
 
-from pathlib import Path
+import dataclasses
+import math
+import re
 
 import pytest
 
 import posenc
-from posenc.huggingface import facts, from_hf
+from posenc.huggingface import facts, from_hf, report
 from tests.huggingface import store
 from tests.huggingface.compare import TOLERANCE, difference, input_difference, layer_of
 
@@ -13,6 +15,7 @@ CASES: dict[str, list[store.Case]] = {}
 for case in store.read():
     CASES.setdefault(case.type, []).append(case)
 KNOWN = sorted(facts.types())
+READ_JOINED = [kind for kind, one in facts.types().items() if one.joined]
 
 
 def largest(scheme, case):
@@ -69,18 +72,31 @@ def test_a_wrong_reading_is_seen():
         (("llama", "yarn"), "factor=4.0", "factor=4.2"),
         (("falcon", "alibi"), "factor=0.25", "factor=0.3"),
         (("t5", "buckets"), "reach=20", "reach=24"),
+        (("deepseek_v3", "sizes"), "at='end'", "at='start'"),
+        (("deepseek_v3", "sizes"), "layout='interleaved', ", ""),
+        (("axk1", "halves"), "rope(", "rope(layout='interleaved', "),
+        (("hy_v4", "sizes"), "rope(", "rope(layout='interleaved', "),
+        (("qwen3_5_text", "three axes"), "order='interleaved'", "order='chunked'"),
+        (("glm4v_moe_text", "three axes"), "sections=(2, 3, 3)", "sections=(3, 3, 2)"),
+        (("mimo_v2_flash", "sizes"), "window(9)", "window(8)"),
     ):
         text = posenc.spec(from_hf(by_name[at].config))
         text = text if right in text else text.replace("yarn(", f"yarn({right}, ")
         assert right in text, (at, text)
         planted = posenc.parse(text.replace(right, wrong, 1))
         assert largest(planted, by_name[at]) > 10 * TOLERANCE, at
+    chunked = by_name["llama4_text", "sizes"]
+    assert {layer.chunk for layer in chunked.layers} == {12, None}
+    whole = chunked._replace(layers=[dataclasses.replace(layer, chunk=None) for layer in chunked.layers])
+    assert largest(from_hf(chunked.config), whole) > 0.01
 
 
-def test_the_page_has_the_numbers_of_the_record():
-    lines = facts.compared().values()
-    text = " ".join((Path(__file__).parents[2] / "docs" / "huggingface.md").read_text(encoding="utf-8").split())
-    assert (
-        f"{sum('difference' in line and 'released' not in line for line in lines)} of the {len(lines)} model types"
-        in text
-    )
+def test_the_scale_that_a_report_names_is_that_of_the_model():
+    """DeepSeek's scores: mscale_all_dim enters their scale, squared; without it the scale is that of both parts."""
+    named = 0
+    for case in (case for kind, cases in CASES.items() if kind in READ_JOINED for case in cases):
+        aside = dict(report(case.config).aside).get("mscale_all_dim")
+        named += aside is not None
+        scale = float(re.search(r"pass (\S+) as", aside)[1]) if aside else case.layers[0].q.shape[-1] ** -0.5
+        assert all(math.isclose(layer.scale, scale, rel_tol=2e-6) for layer in case.layers), (case.type, case.name)
+    assert named >= len(READ_JOINED)

@@ -48,7 +48,10 @@ def variants(sizes: dict[str, Any], written: dict[str, Any], facts: Facts) -> It
         yield "layers that are ignored", sizes | {"layer_types": [FULL, SLIDING] * 4}
     if facts.sections:
         yield THREE_AXES, sizes
-        yield "old mrope", plain | {"rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}, "rope_theta": 300.0}
+        old = {"type": "mrope", "mrope_section": sizes["rope_parameters"]["mrope_section"]}
+        yield "old mrope", plain | {"rope_scaling": old, "rope_theta": 300.0}
+    if facts.pairs:
+        yield "halves", sizes | {facts.pairs: False}
     if facts.half_of:
         yield "half", plain | {facts.half_of: 24}
     if facts.both_sides:
