@@ -110,9 +110,7 @@ def _read_as(outer: Settings, like: str | None) -> tuple[Mapping[str, Any], str]
     inner = Settings(part or {}, {}).get("model_type")
     inner = inner if inner in readable else entry.get("text")
     if "refused" in entry:
-        alone = inner in readable and entry["refused"].startswith("its tiny model does not run")
-        advice = f"; its text part alone is read by like={inner!r}" if alone else ""
-        raise ValueError(f"model_type={echoed(kind)} is not read: {entry['refused']}{advice}.")
+        raise ValueError(f"model_type={echoed(kind)} is not read: {entry['refused']}.")
     if inner not in readable:
         raise ValueError(
             f"model_type={echoed(kind)} is not read: its text part, of the type {echoed(inner)}, is not read."

@@ -33,7 +33,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         {"rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3]}},
     ),
     **dict.fromkeys(
-        "qwen3_vl_text qwen3_vl_moe_text qwen3_omni_moe_text".split(),
+        "qwen3_vl_text qwen3_vl_moe_text qwen3_omni_moe_text cosmos3_edge_text".split(),
         {"rope_parameters": {"rope_type": "default", "mrope_section": [4, 2, 2]}},
     ),
     **dict.fromkeys(
@@ -63,8 +63,22 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "layer_types": ["linear_attention", INDEXED] * 4,
     },
     "mimo_v2_flash": {"head_dim": 48},
+    "esmc": {"num_key_value_heads": 4},
+    "deepseek_ocr2_text": {"num_key_value_heads": 4, "mlp_layer_types": ["dense"] * 8},
 }
 """What a tiny config needs beside small sizes."""
+WHOLE: dict[str, dict[str, Any]] = {
+    "emu3": {"vocabulary_map": {"<|extra_200|>": 1, "<image>": 2}},
+    "granite4_vision": {"deepstack_layer_map": [], "spatial_target_layers": [], "downsample_rate": "4/8"},
+    "perception_lm": {
+        "vision_config": {
+            "model_type": "timm_wrapper",
+            "architecture": "vit_tiny_patch16_224",
+            "model_args": {"embed_dim": 192},
+        }
+    },
+}
+"""What the config of a model of several parts needs, so that its part that reads a text can be found."""
 _LISTS = {"short_factor": [1.0 + n / 10 for n in range(8)], "long_factor": [2.0 + n / 5 for n in range(8)]}
 _NO_BETA = {
     "rope_parameters": {
@@ -132,6 +146,11 @@ NOTES = {
         "dots3_note dots3_note_text".split(),
         "its layers with a window have heads of another size than its other layers, which posenc does not read",
     ),
+    **dict.fromkeys(
+        "diffusion_gemma diffusion_gemma_text".split(),
+        "its decoder fills a canvas of tokens that see both ways, beside the keys of its encoder, which was not"
+        " compared; its encoder is that of 'gemma4_text'",
+    ),
     "deepseek_v4": "beside a window its layers attend to compressed keys, one for several tokens, which no scheme does;"
     " of the window alone the scheme is \"vo_rope(layout='interleaved', fraction=0.125, at='end') + window(128)\", with"
     " the base compress_rope_theta on layers that compress",
@@ -165,6 +184,10 @@ NOTES = {
     **dict.fromkeys("xlnet transfo-xl".split(), "positions enter by products with queries (Transformer-XL)"),
     **dict.fromkeys("longformer led big_bird".split(), "its attention is in blocks"),
     "nanochat": "its rotation turns the other way, which no scheme of posenc does",
+    "nougat": "transformers 5.23 cannot make its config, whose part 'donut_swin' it does not know",
+    "voxtral_realtime_text": "transformers has no model of this type alone",
+    "higgs_audio_v2_tokenizer": "its model reads sound",
+    "kyutai_speech_to_text": "it reads tokens of a text and of sound at once, and was not compared",
     "vits": "learned vectors of relative positions are multiplied with queries",
     "doge": "its scores have a mask that it makes from values",
     "squeezebert": "its attention is made of convolutions",
@@ -180,11 +203,9 @@ INPUTS = {
 """What models read that do not read a text."""
 
 
-def of(kind: str, default: dict[str, Any], inputs: tuple[str, ...] | None) -> str:
+def of(default: dict[str, Any], inputs: tuple[str, ...] | None) -> str:
     """Why a type is refused that has no facts. `inputs` are the arguments of its model; None without a model."""
     text = default.get("text_config") or {}
-    if kind in NOTES:
-        return NOTES[kind]
     if text.get("model_type"):
         return f"its text part, of the type {text['model_type']!r}, is not read"
     if inputs is None:

@@ -144,12 +144,14 @@ def _check_input(kind: str, config: dict[str, Any], seen: Seen, scheme: Any) -> 
 
 def one(kind: str) -> tuple[dict[str, Any], list[store.Case]]:
     """The line of one model type in the table, and its recorded cases."""
+    if kind in reasons.NOTES:
+        return {"refused": reasons.NOTES[kind]}, []
     default = CONFIG_MAPPING[kind]().to_dict()
     types = facts_of.types()
     text = (default.get("text_config") or {}).get("model_type")
     facts = types.get(kind) or types.get(text)
-    if facts is None or kind in reasons.NOTES:
-        return {"refused": reasons.of(kind, default, arguments(CONFIG_MAPPING[kind]))}, []
+    if facts is None:
+        return {"refused": reasons.of(default, arguments(CONFIG_MAPPING[kind]))}, []
     try:
         return whole(kind, default, text, facts)
     except Exception:
@@ -164,7 +166,7 @@ def part(kind: str, default: dict[str, Any], text: str, facts: Facts) -> tuple[d
     config |= {"model_type": text}
     scheme = from_hf(config)
     plain = beside(text, config, facts)
-    found, _ = layers(config_of(text, config), plain, make=text_maker(CONFIG_MAPPING[kind]()))
+    found, _ = layers(config_of(text, config), plain, make=text_maker(config_of(kind, reasons.WHOLE.get(kind, {}))))
     worst, kept = judge(scheme, found)
     if worst > TOLERANCE:
         raise Differs(f"the weights of its text part differ by {worst:.2g}")
