@@ -3,8 +3,8 @@
 Schemes, coordinates and tasks share this grammar. A name is an identifier. A call gives settings, which are finite
 numbers, strings, booleans, None, or tuples of those. `+` adds (flat), `@` gives coordinates and binds tighter. A list
 is one period of layers, and braces share the heads of one layer. The name `mine:Mine` is class `Mine` of the module
-`mine`, which a text names and never imports. Nothing is ever evaluated: the text is parsed by `ast` and only these forms
-pass.
+`mine`, which a text names and never imports. Nothing is ever evaluated: the text is parsed by `ast`, and only these
+forms pass.
 """
 
 from __future__ import annotations
