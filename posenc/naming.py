@@ -105,7 +105,7 @@ def _with_unplaced(scheme: Any, call: grammar.Call) -> Any:
 
 
 AROUND = {"window": _with_window, "unplaced": _with_unplaced}
-"""What stands in a sum beside schemes, and is none."""
+"""Functions for what stands in a sum beside schemes, and is none."""
 
 
 def _window(call: grammar.Call) -> tuple[Any, Any, Any]:

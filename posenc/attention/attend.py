@@ -100,7 +100,7 @@ def attend(
 
 
 def compute(form: Form, t: Tokens, start: Any, cache: Cache | None) -> Any:
-    """What `attend` returns, of a call that was validated."""
+    """Return what `attend` returns, for a call that was validated."""
     lead = t.q.shape[:-3]
     if 0 in (*lead, t.q.shape[-3], t.k.shape[-3]):
         nothing = jnp.zeros((*t.q.shape[:-1], t.v.shape[-1]), t.v.dtype)
@@ -265,6 +265,6 @@ def _explicit(mesh: Any) -> bool:
 
 
 def _lies(a: Any, mesh: Any) -> NamedSharding:
-    """Where an array lies; whole on each device where its type does not say."""
+    """Return the layout of an array; it is whole on each device if its type does not say."""
     of = jax.typeof(a).sharding
     return of if _explicit(of.mesh) else NamedSharding(mesh, PartitionSpec())

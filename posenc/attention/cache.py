@@ -50,7 +50,7 @@ class Written:
 
     @classmethod
     def by(cls, scheme: Scheme) -> Written:
-        """What a cache keeps of its scheme."""
+        """Return what a cache keeps of its scheme."""
         return cls(label(scheme), repr(scheme))
 
 
@@ -62,13 +62,13 @@ class Cache(NamedTuple):
     k: Float[Array, "B G C e"]
     v: Float[Array, "B G C d"]
     key_info: PyTree
-    """What `score` reads of each key."""
+    """The info of each key that `score` reads."""
     position: PyTree[Num[Array, "B C"]]
     segment: Int[Array, "B C"]
     carry: PyTree
-    """What `locate` carries on."""
+    """The carry of `locate`."""
     past: PyTree
-    """What `neighbours` carries on."""
+    """The carry of `neighbours`."""
     document: Int[Array, " B"]
     """The document of the last token, padding left out; 0 before the first."""
     began: Int[Array, " B"]
@@ -250,7 +250,7 @@ def stored_shapes(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: 
 
 
 def _blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any) -> Any:
-    """What one sequence of `capacity` tokens would store."""
+    """Return what one sequence of `capacity` tokens would store."""
     none = jnp.zeros(capacity, jnp.int32)
     position = imply(scheme, jnp.zeros(capacity, positions))
     at = At(position, none, none, none, jnp.int32(0), dims.heads)
@@ -261,7 +261,7 @@ def _blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, po
 
 
 def keep(scheme: Scheme, parts: Any, k: Array, v: Array, info: PyTree, heads: int) -> Keys:
-    """What is stored of new keys: encoded ones, or plain ones where they are encoded again in each call."""
+    """Return what is stored of new keys: encoded ones, or plain ones if they are encoded again in each call."""
     if "reencoded" in scheme.limits:
         return Keys(k.swapaxes(0, 1), v.swapaxes(0, 1), ())
     return encode_keys(scheme, parts, k, v, info, heads)
@@ -307,7 +307,7 @@ def free(cache: Cache, new: int) -> Int[Array, " new"]:
 
 
 def write(stored: PyTree, new: PyTree, slots: Int[Array, " new"], axis: int) -> PyTree:
-    """Write new entries to their slots. What does not fit is dropped; `attend` then returns NaN."""
+    """Write new entries to their slots. An entry that does not fit is dropped; `attend` then returns NaN."""
 
     def put(old, new):
         return old.at[(slice(None),) * axis + (slots,)].set(new.astype(old.dtype), mode="drop")

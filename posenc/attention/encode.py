@@ -62,7 +62,7 @@ def encode(form: Form, t: Tokens, start: Array) -> tuple[Encoded, PyTree]:
 
 
 def paired(scheme: Scheme, encoded: Encoded) -> Encoded:
-    """The same, or a refusal where queries and keys have other numbers of features."""
+    """Return the encoded tokens, or refuse queries and keys with different numbers of features."""
     q, k = encoded.q.shape[-1], encoded.k.shape[-1]
     if q != k:
         raise ValueError(
@@ -72,7 +72,7 @@ def paired(scheme: Scheme, encoded: Encoded) -> Encoded:
 
 
 def first_past(scheme: Scheme, t: Tokens) -> dict[Role, PyTree]:
-    """What `neighbours` carries before the first token; values may be wider than keys."""
+    """Return the carry of `neighbours` before the first token; values may be wider than keys."""
     dims = sizes(t)
     past = scheme.neighbour_carry(dims)
     if "value" in past:
@@ -90,7 +90,7 @@ def with_neighbours(scheme: Scheme, params: tuple[Any, Any], t: Tokens, at: At, 
 
 
 def each_head(scheme: Scheme, head_params: PyTree) -> bool:
-    """Whether keys differ from query head to query head."""
+    """Tell whether keys differ from query head to query head."""
     return bool(jax.tree.leaves(head_params)) and (scheme.contextual or scheme.overrides("key", "value"))
 
 
@@ -153,7 +153,7 @@ def encode_queries(
 
 
 def _query_info(scheme: Scheme, made: PyTree, located: PyTree) -> PyTree:
-    """What `query` made of the info, or the info itself where `query` passes it on; nothing where no hook reads it."""
+    """Return the info that `query` made, or the info itself if `query` passes it on; nothing if no hook reads it."""
     if isinstance(scheme, Chain):
         return tuple(_query_info(*part) for part in zip(scheme.parts, made, located, strict=True))
     if not scheme.overrides("score", "normalize", "value_bias"):
@@ -162,7 +162,7 @@ def _query_info(scheme: Scheme, made: PyTree, located: PyTree) -> PyTree:
 
 
 def finish(scheme: Scheme, params: tuple[Any, Any], o: Float[Array, "Q H d"], info: PyTree) -> Float[Array, "Q H d"]:
-    """What each query receives: the mixed values through the output hook."""
+    """Return what each query receives: the mixed values through the output hook."""
     if not scheme.overrides("output"):
         return o
     layer, head_params = params

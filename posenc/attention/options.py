@@ -1,4 +1,4 @@
-"""What one call says beside its tokens: the mask, and how scores become weights; each checked, and in its final
+"""Options of one call beside its tokens: the mask, and how scores become weights. Each is checked, and in its final
 type."""
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _prefix(length: Any, lead: tuple[int, ...]) -> Any:
 
 
 def _allowed(mask: Any, shape: tuple[int, ...]) -> Any:
-    """Which keys each query may see, for all sequences or for each."""
+    """Return the keys that each query may see, for all sequences or for each."""
     if mask is None:
         return None
     if mask.dtype != bool:

@@ -1,6 +1,6 @@
-"""What a call may say of each token: positions, and the documents that segments number.
+"""Facts about each token that a call may pass: positions, and the documents that segments number.
 
-Values are checked where they are known before tracing; inside `jit` what they refuse gives NaN (`unknown`).
+Values are checked if they are known before tracing; inside `jit` what they refuse gives NaN (`unknown`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def numbers(name: str, a: Any) -> Any:
 
 
 def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, of_documents: bool) -> Any:
-    """Numbers per token, of at least 32 bits: `[L]` for all sequences, or `[..., L]`; a tuple with one for each part.
+    """Return numbers per token, of at least 32 bits, `[L]` for all sequences or `[..., L]`. A tuple has one for each
+    part.
 
     With `of_documents` they are the numbers of documents, or booleans, True where no padding is.
     """

@@ -27,7 +27,7 @@ LOST = {
     "value_bias": "what it adds to the weighted values",
     "output": "the turning of outputs",
 }
-"""What a kernel that gets queries and keys alone would leave out, by the hook that does it."""
+"""The loss in a kernel that gets queries and keys alone, by the hook that it leaves out."""
 
 
 def rotate(

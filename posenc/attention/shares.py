@@ -25,21 +25,21 @@ def shares(form: Form, t: Tokens) -> list[tuple[Form, Tokens]]:
 
 
 def cuts(scheme: Scheme, heads: int, groups: int) -> tuple[HeadShare, ...]:
-    """What each share has; what there is, where all heads have one scheme."""
+    """Return the heads of each share; one share of all heads if they have one scheme."""
     if isinstance(scheme, Shares):
         return scheme.cuts(heads, groups)
     return (HeadShare(scheme, 0, heads, tuple(range(groups)), slice(None)),)
 
 
 def sizes(scheme: Scheme, dims: Dims) -> list[tuple[HeadShare, Dims]]:
-    """What each share has, and the sizes of a model of its heads alone."""
+    """Return the heads of each share, and the sizes of a model of these heads alone."""
     if not isinstance(scheme, Shares):
         return [(cut, dims) for cut in cuts(scheme, dims.heads, dims.key_heads or dims.heads)]
     return [(cut, cut.dims(dims)) for cut in scheme.cuts(dims.heads, dims.key_heads or dims.heads)]
 
 
 def of_share(scheme: Scheme, cut: HeadShare, each: Any) -> Any:
-    """What belongs to a share, of a tuple with an entry for each plain scheme of all shares."""
+    """Return the part of a share, from a tuple with an entry for each plain scheme of all shares."""
     return cut.of_parts(each) if isinstance(scheme, Shares) else each
 
 
@@ -64,7 +64,7 @@ def _form(form: Form, n: int, cut: HeadShare) -> Form:
 
 
 def _tokens(t: Tokens, n: int, cut: HeadShare) -> Tokens:
-    """The tokens of a share. It drops weights by a seed of its own, as its heads are numbered anew."""
+    """Return the tokens of a share. It drops weights by a seed of its own, as its heads have numbers of their own."""
     seed = t.pairs.seed
     return t._replace(
         q=t.q[..., cut.first : cut.stop, :],

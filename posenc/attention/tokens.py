@@ -18,7 +18,7 @@ from posenc.numerics.sizes import are_numbers
 
 
 class Tokens(NamedTuple):
-    """One sequence, or a batch of them: queries, keys, values, and what was passed about each; `None` for nothing."""
+    """One sequence, or a batch of them: queries, keys, values, and facts passed about each. `None` is nothing."""
 
     q: Array
     k: Array
@@ -33,13 +33,14 @@ class Tokens(NamedTuple):
 
 
 def numbered(t: Tokens) -> Tokens:
-    """The same tokens, where segments are numbers: of booleans, 1 for a token and 0 for padding."""
+    """Return the tokens with segments as numbers: booleans become 1 for a token and 0 for padding."""
     number = lambda a: a if a is None or a.dtype != bool else a.astype(jnp.int32)  # noqa: E731
     return t._replace(segments=number(t.segments), key_segments=number(t.key_segments))
 
 
 def describe(scheme: Scheme, index, segment, position, visible, heads, before: Any = 0, began: Any = 0) -> At:
-    """What hooks read of each token; without positions, the index counted from the start of the token's document."""
+    """Return what hooks read of each token. Without positions it is the index counted from the start of the token's
+    document."""
     segments = jnp.ones_like(index) if segment is None else segment
     if position is None:
         position = index
@@ -78,7 +79,7 @@ def began(counts: bool, index: Any, segment: Any, before: Any = 0, start: Any = 
 
 
 def zero_padding(t: Tokens) -> Tokens:
-    """The same tokens with padding set to zero: a weight of 0 times NaN is NaN, so padding must not hold any."""
+    """Return the tokens with padding set to zero: a weight of 0 times NaN is NaN, so padding must not hold any."""
 
     def zeroed(a, segments):
         return a if a is None or segments is None else jnp.where((segments > 0).reshape(-1, *[1] * (a.ndim - 1)), a, 0)

@@ -1,7 +1,7 @@
-"""What only the running program knows of tokens: inside `jit`, what validation would have refused gives NaN.
+"""Facts about tokens that only the running program knows: inside `jit`, what validation would have refused gives NaN.
 
-Positions whose differences 32 bits do not hold, documents that come again or are numbered below 0, and a start or a
-prefix out of range. What was known before tracing was validated, and costs nothing here.
+Such are positions whose differences 32 bits do not hold, and documents that return or have a number below 0. A start or
+a prefix out of range is another. Facts known before tracing were validated, and cost nothing here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from posenc.numerics.sizes import FAR
 
 
 class Unknown(NamedTuple):
-    """What of one call has no values yet."""
+    """Arguments of one call that have no values yet."""
 
     positions: bool
     segments: bool
@@ -30,7 +30,7 @@ class Unknown(NamedTuple):
 
 
 def unknown(t: Tokens, start: Any) -> Unknown:
-    """What is being traced. Segments decide which positions are padding's, so theirs are unknown with them."""
+    """Return what is being traced. Segments decide which positions are padding's, so theirs are unknown with them."""
     segments = [a for a in (t.segments, t.key_segments) if _traced(a)]
     placed = t.positions is not None or t.key_positions is not None
     positions = placed and (bool(segments) or _traced((t.positions, t.key_positions)))
@@ -58,7 +58,7 @@ def marked(out: Array, faulty: Bool[Array, ""] | None) -> Array:
 
 
 def faulty(t: Tokens, start: Any, unknown: Unknown) -> Bool[Array, ""] | None:
-    """Whether one sequence's tokens hold what validation refuses where it is known; None if nothing is unknown."""
+    """Tell whether one sequence's tokens hold what validation refuses if it is known; None if nothing is unknown."""
     faults = []
     for positions, segments in ((t.positions, t.segments), (t.key_positions, t.key_segments)):
         if unknown.positions:
@@ -87,25 +87,25 @@ def _far_apart(positions: Any, segments: Any) -> Bool[Array, ""]:
 
 
 def uncounted(index: Any) -> Bool[Array, ""] | None:
-    """Whether an index is too large for the floating type that a cache keeps it in; None where it keeps integers."""
+    """Tell whether an index is too large for the floating type that a cache keeps it in; None if it keeps integers."""
     held = [a for a in jax.tree.leaves(index) if jnp.issubdtype(a.dtype, jnp.floating)]
     return jnp.stack([(a >= 2 ** (jnp.finfo(a.dtype).nmant + 1)).any() for a in held]).any() if held else None
 
 
 def torn(segments: Int[Array, " L"]) -> Bool[Array, ""]:
-    """Whether a document comes again after another one, or has a number below 0."""
+    """Tell whether a document returns after another one, or has a number below 0."""
     document = documents(segments)
     pieces, names = (_steps(a).sum() for a in (document, jnp.sort(document)))
     return (pieces != names) | (segments < 0).any()
 
 
 def returned(segments: Int[Array, " new"], last: Int[Array, ""], before: Int[Array, " C"]) -> Bool[Array, ""]:
-    """Whether new tokens begin a document that is among those `before`, of which `last` is the latest."""
+    """Tell whether new tokens begin a document that is among those `before`, the latest of which is `last`."""
     document = documents(jnp.concatenate([last[None], segments.astype(last.dtype)]))
     begins = document[1:] != document[:-1]
     return (begins[:, None] & (document[1:, None] == before[None, :])).any()
 
 
 def _steps(document: Int[Array, " L"]) -> Bool[Array, " L"]:
-    """Where the number changes; before the first token it is 0."""
+    """Return where the number changes; before the first token it is 0."""
     return document != jnp.concatenate([jnp.zeros_like(document[:1]), document[:-1]])

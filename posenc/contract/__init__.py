@@ -127,7 +127,7 @@ def examine(f: Callable[[Case], Outcome], case: Case) -> Outcome:
 
 
 def _worst(outcomes: list[Outcome]) -> Outcome:
-    """What fails among several outcomes, or else the largest figure of what applies."""
+    """Return the failure among several outcomes, or else the one with the largest figure."""
     rank = {False: 2, True: 1, None: 0}
     return max(outcomes, key=lambda outcome: (rank[outcome.holds], outcome.figure or 0.0))
 

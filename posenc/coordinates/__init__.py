@@ -1,9 +1,9 @@
-"""Which position a token gets: its index, random numbers, a shifted or scaled index, or what the task gives.
+"""Positions of tokens: the index, random numbers, a shifted or scaled index, or what the task gives.
 
-A second small registry of frozen dataclasses. Each is a function `(key, inputs, train) -> positions`, where `inputs`
-holds `index` (`[L]` or `[batch, L]`), the true `length` (traced; `[]` or `[batch]`) and whatever the task offers.
-Real tokens come first and padding after them. Kinds that draw do so in evaluation too unless their paper does not;
-padding never changes a token's position.
+This is a second small registry of frozen dataclasses. Each is a function `(key, inputs, train) -> positions`. `inputs`
+holds `index` (`[L]` or `[batch, L]`), the true `length` (traced; `[]` or `[batch]`) and whatever the task offers. Real
+tokens come first and padding after them. Kinds that draw do so in evaluation too unless their paper does not; padding
+never changes a token's position.
 """
 
 from __future__ import annotations

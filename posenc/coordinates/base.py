@@ -1,4 +1,4 @@
-"""What coordinates are: frozen dataclasses with a name, and what they share: checks, and draws per sequence."""
+"""Coordinates: frozen dataclasses with a name, with the checks and the draws per sequence that they share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Coordinates:
     name: ClassVar[str]
     revision: ClassVar[int] = 1
     resample: ClassVar[str] = "forward"
-    """Whether all layers of a forward pass share one draw ("forward") or each has its own ("layer")."""
+    """Sharing of draws: all layers of a forward pass share one ("forward") or each has its own ("layer")."""
     axes: ClassVar[int | None] = None
     """How many numbers it gives each token, where that is known without tokens."""
 
@@ -48,7 +48,7 @@ class Coordinates:
         """Refuse settings that have no meaning, in one `ValueError` sentence."""
 
     def bind(self, dims: Dims) -> Coordinates:
-        """The same with its open settings filled from a model's sizes."""
+        """Return the coordinates with their open settings filled from a model's sizes."""
         return self
 
     def check_axes(self, schemes: Sequence[Scheme]) -> None:
@@ -75,8 +75,8 @@ class Coordinates:
 
 
 def checked(given: Given) -> dict[str, Any]:
-    """What a task gives, its numbers in types that hold sums of them; a refusal of what lacks the index or the length,
-    and of lengths that are not whole or not of these tokens."""
+    """Return what a task gives, its numbers in types that hold sums of them. It refuses inputs without the index or the
+    length, and lengths that are not whole or not of these tokens."""
     if not isinstance(given, Mapping):
         raise TypeError(f"given is of type {type(given).__name__}; it is a dict that holds 'index' and 'length'.")
     if missing := [name for name in ("index", "length") if name not in given]:
@@ -99,7 +99,8 @@ def checked(given: Given) -> dict[str, Any]:
 
 
 def offered(inputs: Given, name: str, integer: bool = False) -> Array:
-    """What the task gives under a name, `[L]` or `[batch, L]`: a number for each token, whole ones with `integer`."""
+    """Return what the task gives under a name, `[L]` or `[batch, L]`, a number for each token; whole ones with
+    `integer`."""
     if name not in inputs:
         others = ", ".join(repr(n) for n in inputs if n not in ("index", "length")) or "none"
         raise ValueError(f"The task offers no coordinates called {name!r}; it offers {others}.")

@@ -89,7 +89,7 @@ class RandomSorted(Coordinates, name="random_sorted"):
         return self.versioned(Distances(past, -side(jax.random.fold_in(key, 1)) if self.both_sides else -past))
 
     def versioned(self, distances: Distances) -> Distances:
-        """The distances that stand in the place of those drawn."""
+        """Return the distances that replace those drawn."""
         if self.version == "as_described":
             return distances
         return jax.tree.map(lambda d: jnp.maximum(d, 1) - self.limit, distances)

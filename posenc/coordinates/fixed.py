@@ -252,5 +252,5 @@ def _shifted(coordinates, key, inputs, numbers):
 
 
 def _farthest(coordinates, numbers, train):
-    """The same under the largest draw."""
+    """Return the largest draw."""
     return np.where(numbers > 0, numbers + train * coordinates.shift, numbers)

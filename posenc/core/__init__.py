@@ -1,1 +1,1 @@
-"""What a scheme is, how schemes compose, and what they own: parameters, masks, distances."""
+"""Schemes, their composition, and what they own: parameters, masks, distances."""

@@ -1,4 +1,5 @@
-"""What a model reads of a scheme to build its layers: the scheme of each layer, and what acts on the input before."""
+"""Parts of a scheme from which a model builds its layers: the scheme of each layer, and what acts on the input
+before."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def input_scheme(scheme: Any) -> Any:
 
 
 def acts_on_input(scheme: Any) -> bool:
-    """Whether a model must pass its input through `posenc.embed`, once, before the first layer.
+    """Tell whether a model must pass its input through `posenc.embed`, once, before the first layer.
 
     >>> import posenc
     >>> [posenc.acts_on_input(posenc.parse(text)) for text in ("learned", "learned + rope", "rope")]

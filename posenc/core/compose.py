@@ -21,22 +21,22 @@ from posenc.language.echo import echoed
 from posenc.numerics.sizes import FAR
 
 SEVERAL = Chain, Shares
-"""What holds several plain schemes: whatever belongs to these is a tuple with an entry for each."""
+"""Types that hold several plain schemes; whatever belongs to these is a tuple with an entry for each."""
 WindowOf = Literal["index", "positions"]
 DECLARED = tuple(n for n in Scheme.__annotations__ if not n.startswith("_"))
-"""What every scheme declares of itself, beside its settings."""
+"""Names that every scheme declares of itself, beside its settings."""
 
 
 class Draw(NamedTuple):
     """The coordinates of one scheme, or of `parts` neighbouring schemes of a sum that share their positions."""
 
     coordinates: Any
-    """None is the index."""
+    """The coordinates; the index if it is None."""
     parts: int = 1
 
 
 class _Sum:
-    """What can stand in a sum beside schemes."""
+    """Base of what can stand in a sum beside schemes."""
 
     def __add__(self, other):
         return add(self, other)
@@ -63,7 +63,7 @@ class Composed(_Sum):
     sinks: int = 0
     """How many first tokens of each document are seen from beyond the window."""
     of: WindowOf = "index"
-    """What the window counts: keys by their index, or how far their positions are from the query's."""
+    """The quantity that the window counts: keys by their index, or how far their positions are from the query's."""
     unplaced: int | None = None
     """The position, below 0, of tokens that have no place, such as registers; None where all have one."""
 
@@ -86,11 +86,11 @@ class Composed(_Sum):
         raise AttributeError(f"A scheme with coordinates or a window has no {name!r}; look at its attribute scheme.")
 
     def overrides(self, *hooks: str) -> bool:
-        """Whether the scheme within has any of these hooks of its own."""
+        """Tell whether the scheme within has any of these hooks of its own."""
         return self.scheme.overrides(*hooks)
 
     def scale(self, d: int) -> float:
-        """What multiplies q·k, as the scheme within has it."""
+        """Return the factor of q·k, as the scheme within has it."""
         return self.scheme.scale(d)
 
     @property
@@ -109,7 +109,7 @@ class Composed(_Sum):
         return dataclasses.replace(self, scheme=self.scheme.bind(dims), coordinates=filled)
 
     def narrow(self, mask: Window) -> Window:
-        """The mask under this window. Where the future is visible, the window is split evenly."""
+        """Return the mask under this window. If the future is visible, the window is split evenly."""
         if self.window is None:
             return mask
         if mask.right == 0:
@@ -190,7 +190,8 @@ def _least(form: Composed) -> Any:
 
 
 def add(a: Any, b: Any) -> Any:
-    """`a + b`: flat, in order; a window narrows the whole sum, and what acts on the input may stand before a list."""
+    """Return `a + b`, flat and in order. A window narrows the whole sum, and what acts on the input may stand before a
+    list."""
     if isinstance(a, Pattern) or isinstance(b, Pattern) and b.input is not None:
         raise ValueError("A list ends a sum, and has one sum before it: 'learned + [rope, nope]'.")
     if isinstance(b, Pattern):
@@ -278,7 +279,7 @@ def check_unplaced(scheme: Scheme, position: Any) -> None:
 
 
 def without_window(scheme: Any) -> Any:
-    """The same under the whole mask."""
+    """Return the scheme without its window."""
     return _least(dataclasses.replace(normal_form(scheme), window=None, sinks=0, of="index"))
 
 

@@ -20,9 +20,9 @@ class Distances:
     """How far a key is from the query, by the number of tokens between their indices; the past is positive."""
 
     past: Num[Array, "*batch L"]
-    """Of a key 0, 1, … tokens before the query."""
+    """Distances of a key 0, 1, … tokens before the query."""
     future: Num[Array, "*batch L"]
-    """Of a key 0, 1, … tokens after it; the first is never read."""
+    """Distances of a key 0, 1, … tokens after it; the first is never read."""
 
     def between(self, qi: Int[Array, " Q"], ki: Int[Array, " K"]) -> Num[Array, "Q K"]:
         """The distance of each pair."""
@@ -31,12 +31,12 @@ class Distances:
 
 
 def is_sampled(positions: Any) -> bool:
-    """Whether any of these positions are distances."""
+    """Tell whether any of these positions are distances."""
     return any(map(_are, jax.tree.leaves(positions, is_leaf=_are)))
 
 
 def pasts(positions: Any) -> Any:
-    """The same positions with the distances of the past in the place of distances."""
+    """Return the positions, with the distances of the past for sampled distances."""
     return jax.tree.map(lambda a: a.past if _are(a) else a, positions, is_leaf=_are)
 
 

@@ -38,7 +38,7 @@ def checked(hook: str, run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrong(hook: str, args: tuple[Any, ...], made: Any) -> str | None:
-    """What is wrong with what a hook returned, and what it must be; None where nothing is."""
+    """Return the fault of what a hook returned, and what it must be; None if there is none."""
     if hook in ("init", "init_head"):
         return _parameters(made)
     if hook == "scale":
@@ -62,7 +62,7 @@ def _wrong(hook: str, args: tuple[Any, ...], made: Any) -> str | None:
 
 
 def _mixed(args: tuple[Any, ...], made: Any) -> str | None:
-    """What is wrong with mixed tokens and what is carried of them."""
+    """Return the fault of mixed tokens and of what is carried of them."""
     if type(made) is not tuple or len(made) != 2:
         return f"{_shown(made)}; it must return a tuple of 2"
     shapes = [[np.shape(a) for a in jax.tree.leaves(past)] for past in (made[1], args[4])]
@@ -72,7 +72,7 @@ def _mixed(args: tuple[Any, ...], made: Any) -> str | None:
 
 
 def _parameters(made: Any) -> str | None:
-    """What is wrong with the parameters that `init` or `init_head` makes."""
+    """Return the fault of the parameters that `init` or `init_head` makes."""
     if not isinstance(made, dict):
         return f"{_shown(made)}; it must return a dict of arrays, empty where nothing is learned"
     odd = [name for name, leaf in made.items() if not all(hasattr(a, "dtype") for a in jax.tree.leaves(leaf))]
@@ -80,7 +80,7 @@ def _parameters(made: Any) -> str | None:
 
 
 def _array(a: Any, shape: tuple[Any, ...]) -> str | None:
-    """What is wrong with an array of floating numbers; `None` in its shape stands for any size."""
+    """Return the fault of an array of floating numbers; `None` in its shape stands for any size."""
     fits = np.ndim(a) == len(shape) and all(m is None or n == m for n, m in zip(np.shape(a), shape, strict=True))
     sizes = [n for n in (*np.shape(a), *shape) if n is not None]
     if (fits or not are_numbers(*sizes)) and _floating(a):
@@ -94,7 +94,7 @@ def _floating(a: Any) -> bool:
 
 
 def _info(info: Any, length: Any) -> str | None:
-    """What is wrong with the info of tokens."""
+    """Return the fault of the info of tokens."""
     odd = [a for a in jax.tree.leaves(info) if are_numbers(*np.shape(a), length) and np.shape(a)[:1] != (length,)]
     return f"info with {_shown(odd[0])}; all its arrays have {length} entries, one for each token" if odd else None
 

@@ -1,4 +1,4 @@
-"""Who sees whom: by index and segment, never by position."""
+"""Masks: who sees whom, by index and segment, never by position."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from posenc.numerics.sizes import FAR
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """Which neighbours a query sees beside itself: `left` before it, `right` after it; `None` is unbounded.
+    """Neighbours that a query sees beside itself, `left` before it and `right` after it; `None` is unbounded.
 
     Neighbours are counted by index, so padding between tokens counts, whatever the positions; `back` and `ahead` bound
     positions instead. With `sinks`, the first tokens of a document are never too far back (Xiao et al., 2024,
@@ -56,21 +56,21 @@ class Window:
 
     @property
     def causal(self) -> bool:
-        """Whether queries see nothing after them."""
+        """Tell whether queries see nothing after them."""
         return self.right == 0
 
     @property
     def of_positions(self) -> bool:
-        """Whether it reads positions, beside indices."""
+        """Tell whether it reads positions, beside indices."""
         return self.back is not None or self.ahead is not None
 
     def by_index(self) -> Window:
-        """The same window where positions are indices."""
+        """Return the window for positions that are indices."""
         return Window(lesser(self.left, self.back), lesser(self.right, self.ahead), self.sinks)
 
 
 def lesser(a: int | None, b: int | None) -> int | None:
-    """The narrower of two bounds, of which None is no bound."""
+    """Return the narrower of two bounds; None is no bound."""
     return a if b is None else b if a is None else min(a, b)
 
 
@@ -165,10 +165,10 @@ def sees(
     prefix: Int[Array, ""] | None = None,
     apart: Num[Array, "Q K"] | None = None,
 ) -> Bool[Array, "Q K"]:
-    """Where query `i` may look at key `j`: inside the window, in the same document, and that no padding.
+    """Return where query `i` may look at key `j`: inside the window, in the same document, and at no padding.
 
     `began` is the index at which each query's document began, from which sinks and `prefix` are counted, and `apart`
-    the query's position minus the key's, where the window reads it.
+    the query's position minus the key's, if the window reads it.
     """
     ahead = ki[None, :] - qi[:, None]
     since = cast(Array, None if began is None else ki[None, :] - began[:, None])  # only what counts from there reads it

@@ -34,7 +34,7 @@ def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
 
 
 def init_parameters(form: Composed, key: PRNGKeyArray, dims: Dims) -> Any:
-    """What `init` gives, without its checks."""
+    """Return the parameters, without the checks of `init`."""
     scheme = form.scheme
     if isinstance(scheme, SEVERAL):
         sizes = scheme.dims_of_parts(dims) if isinstance(scheme, Shares) else (dims,) * len(scheme.parts)
@@ -64,7 +64,7 @@ def check_key(name: str, key: Any) -> None:
 
 
 def _is_key(key: Any) -> bool:
-    """Whether this is one random key, of the new kind or the old."""
+    """Tell whether this is one random key, of the new kind or the old."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
     if dtype is None or shape is None:
         return False

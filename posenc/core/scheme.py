@@ -38,13 +38,13 @@ LIMITS = {
     "cache": "no cache gives what the full forward gives, so that decoding has none",
     "reencoded": "cached keys become stale as the text grows, so a cache stores plain k and v and encodes them again",
 }
-"""What a scheme may declare in `limits`, each with a reason."""
+"""The limits that a scheme may declare in `limits`, each with a reason."""
 Role = Literal["query", "key", "value"]
 ROLES: tuple[Role, ...] = ("query", "key", "value")
 Precedence = Literal["any", "temperature", "first", "last"]
-"""Where a scheme stands in a sum: anywhere; before whatever else changes the query, since it multiplies the query by a
-number; first and with no other that changes q or k, since it replaces q·k; or after all others that change q or k,
-since it gives both more features."""
+"""Place of a scheme in a sum. "any" stands anywhere. "temperature" multiplies the query by a number, and comes before
+whatever else changes the query. "first" replaces q·k, with no other that changes q or k. "last" gives q and k more
+features, and comes after all others that change them."""
 SCHEMES = Registry("scheme", "posenc.schemes", "posenc.schemes")
 GROUP_AXIS, REPEAT_AXIS = "posenc_key_heads", "posenc_queries_per_key_head"
 
@@ -67,7 +67,7 @@ class Dims:
     key_heads: int | None = None
     """Key and value heads, a divisor of `heads`; as many unless given."""
     causal: bool = True
-    """Whether queries see only what stands before them and themselves."""
+    """True if queries see only what stands before them and themselves."""
 
     def __post_init__(self):
         sizes = "width", "heads", "head", "trained", "longest", "key_heads"
@@ -108,30 +108,30 @@ class Tile(NamedTuple):
     """Any rectangle of one head's score matrix: queries down the side, keys along the top."""
 
     query_info: PyTree
-    """What `query` passes to `score` about each query."""
+    """The info about each query that `query` passes to `score`."""
     key_info: PyTree
-    """What `key` passes to `score` about each key."""
+    """The info about each key that `key` passes to `score`."""
     distance: PyTree[Num[Array, "Q K"]]
     """Query position minus key position: the past is positive. A last axis for positions of several axes."""
     logits: Float[Array, "Q K"]
     """The scaled products q·k, before any `score`."""
     scale: float
-    """What multiplied q·k; features made from the query multiply by it too."""
+    """The factor of q·k; features made from the query multiply by it too."""
     visible: Bool[Array, "Q K"]
-    """Where a query may look."""
+    """The keys at which a query may look."""
     qi: Int[Array, " Q"]
     ki: Int[Array, " K"]
     head: Int[Array, ""]
     heads: int
 
     def gather(self, s: Float[Array, "Q K"]) -> Float[Array, "H Q K"]:
-        """The same array of every head, for schemes that read `heads`."""
+        """Return the array of every head, for schemes that read `heads`."""
         all_heads = jax.lax.all_gather(jax.lax.all_gather(s, REPEAT_AXIS), GROUP_AXIS)
         return all_heads.reshape(self.heads, *s.shape)
 
 
 def by_settings(declaration: Callable[[Any], Any]) -> Any:
-    """What a scheme declares by its settings: `reads = by_settings(lambda self: ...)` is a property of its values."""
+    """Return a property for a declaration that depends on settings: `reads = by_settings(lambda self: ...)`."""
     return property(declaration)
 
 
@@ -151,25 +151,25 @@ class Scheme:
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
     name: ClassVar[str]
     family: ClassVar[str] = "none"
-    """Whose colour it takes in figures."""
+    """Family whose colour it takes in figures."""
     reads: ClassVar[Reads] = "nothing"
-    """What `score`, `normalize` and `value_bias` look at, from least to most: it decides which kernels serve, and
-    `posenc.check` holds a scheme to it. "distance" means: adds a number that depends on `tile.distance` alone."""
+    """Arguments that `score`, `normalize` and `value_bias` look at, from least to most. They decide which kernels
+    serve, and `posenc.check` holds a scheme to them. "distance" adds a number that depends on `tile.distance` alone."""
     positional: ClassVar[bool] = False
-    """Whether `locate`, `query` or `key` look at where a token stands although `reads` says more than "positions"; then
-    drawn distances cannot serve."""
+    """True if `locate`, `query` or `key` read the position of a token although `reads` is more than "positions". Drawn
+    distances then cannot serve."""
     contextual: ClassVar[bool] = False
-    """Whether `locate` reads the features of tokens, so that attention must be given `x`."""
+    """True if `locate` reads the features of tokens, so that attention must be given `x`."""
     tied: ClassVar[frozenset[str]] = frozenset()
     """Parameters that all layers share; those that `embed` reads must be."""
     frozen: ClassVar[frozenset[str]] = frozenset()
     """Parameters that are drawn once and never trained: hooks stop their gradient."""
     limits: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Where it cannot serve, and why, by the names in `LIMITS`; empty where it serves everywhere."""
+    """Cases that it cannot serve, and why, by the names in `LIMITS`; empty if it serves everywhere."""
     precedence: ClassVar[Precedence] = "any"
-    """Where it stands in a sum, by the names of `Precedence`."""
+    """Place in a sum, by the names of `Precedence`."""
     passes_info: ClassVar[bool] = False
-    """Whether `query`, although overridden, returns its info unchanged, so that it is stored once for all heads."""
+    """True if `query`, although overridden, returns its info unchanged, so that it is stored once for all heads."""
     extrapolates: ClassVar[str] = ""
     """How it is reported to fare beyond the training length, and by whom; empty where no report is known."""
     axes: ClassVar[int] = 1
@@ -209,7 +209,7 @@ class Scheme:
         """Refuse settings that have no meaning, in one `ValueError` sentence."""
 
     def bind(self, dims: Dims) -> Scheme:
-        """The same scheme with its open settings filled. Raises `ValueError` where it cannot serve these sizes."""
+        """Return the scheme with its open settings filled. Raises `ValueError` if it cannot serve these sizes."""
         return self
 
     def check_positions(self, p: Params, position: Num[Array, "*batch L"]) -> None:
@@ -225,16 +225,16 @@ class Scheme:
         return {}
 
     def carry(self, dims: Dims) -> PyTree:
-        """What `locate` carries from chunk to chunk, before the first token: arrays of one sequence and head."""
+        """Return the carry of `locate` before the first token, from chunk to chunk: arrays of one sequence and head."""
         return ()
 
     def neighbour_carry(self, dims: Dims) -> dict[Role, PyTree]:
-        """What `neighbours` carries from chunk to chunk, before the first token: arrays of one sequence, for each role
-        that it changes, "query", "key" or "value". Empty where it changes none."""
+        """Return the carry of `neighbours` before the first token, from chunk to chunk. It has arrays of one sequence
+        for each role that it changes, "query", "key" or "value", and is empty if it changes none."""
         return {}
 
     def scale(self, d: int) -> float:
-        """What multiplies q·k; `d` is the head's width before any hook widens it."""
+        """Return the factor of q·k; `d` is the head's width before any hook widens it."""
         return d**-0.5
 
     def embed(self, p: Params, x: Float[Array, "L D"], at: At) -> Float[Array, "L D"]:
@@ -286,15 +286,15 @@ class Scheme:
         raise TypeError(f"{type(self).__name__} has no weights of its own; attention uses softmax.")
 
     def value_bias(self, p: Params, a: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q d"]:
-        """What is added to the weighted values, `[Q, d]`; linear in the weights `a`, so that tiles add up."""
+        """Return the addition to the weighted values, `[Q, d]`; linear in the weights `a`, so that tiles add up."""
         raise TypeError(f"{type(self).__name__} adds nothing to the weighted values.")
 
     def output(self, p: Params, o: Float[Array, "L d"], info: PyTree) -> Float[Array, "L d"]:
-        """What each query receives, `[L, d]`, after mixing."""
+        """Return what each query receives, `[L, d]`, after mixing."""
         return o
 
     def overrides(self, *hooks: str) -> bool:
-        """Whether this scheme has any of these hooks of its own."""
+        """Tell whether this scheme has any of these hooks of its own."""
         return any(getattr(type(self), hook) is not getattr(Scheme, hook) for hook in hooks)
 
     def lookup(self, info: PyTree, key_info: PyTree, rows: Int[Array, " Q"]) -> PyTree:

@@ -1,4 +1,4 @@
-"""Whether parameters belong to a scheme and a model's sizes: names and shapes are those that `posenc.init` makes."""
+"""Check that parameters belong to a scheme and a model's sizes: names and shapes are those that `posenc.init` makes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from posenc.core.parameters import GROUPS, STRANGE, init_parameters
 from posenc.core.scheme import Dims, Scheme
 
 GUESS = 8
-"""What stands for a size that is not known; an axis that changes with it may have any."""
+"""Size that stands for an unknown one; an axis that changes with it may have any."""
 
 
 class KnownSizes(NamedTuple):
-    """What is known of a model's sizes; `None` where something is not."""
+    """Known sizes of a model; `None` is an unknown one."""
 
     width: int | None = None
     heads: int | None = None
@@ -32,7 +32,7 @@ class KnownSizes(NamedTuple):
         return Dims(width, heads, head, trained=4 * guess, longest=8 * guess, key_heads=self.key_heads)
 
     def of_parts(self, scheme: Any) -> tuple[KnownSizes, ...]:
-        """What is known for each of several schemes; a share of the heads is a model of those heads alone."""
+        """Return the known sizes for each of several schemes; a share of the heads is a model of those heads alone."""
         if not isinstance(scheme, Shares) or self.heads is None:
             return (self,) * len(scheme.parts)
         cuts = scheme.cuts(self.heads, self.key_heads or self.heads)

@@ -14,11 +14,11 @@ HOOKS = (
     "locate", "neighbours", "query", "key", "pair", "value", "score", "normalize", "value_bias", "output", "lookup",
     "carry",
 )  # fmt: skip
-"""What runs for one share alone."""
+"""Hooks that run for one share alone."""
 
 
 class HeadShare(NamedTuple):
-    """What one share has of an attention."""
+    """The part of an attention that one share has."""
 
     scheme: Any
     """A plain scheme or a chain."""
@@ -26,7 +26,7 @@ class HeadShare(NamedTuple):
     stop: int
     """Its query heads, from the first to before the last."""
     keys: tuple[int, ...]
-    """The key head of each of its groups of query heads. One comes again where a share ends within its group."""
+    """The key head of each of its groups of query heads. One key head is repeated if a share ends within its group."""
     parts: slice
     """Its plain schemes among those of all shares."""
 
@@ -35,7 +35,7 @@ class HeadShare(NamedTuple):
         return self.stop - self.first
 
     def of_parts(self, each: Any) -> Any:
-        """What belongs to this share, of a tuple with an entry for each plain scheme; anything else serves all."""
+        """Return the part of this share, from a tuple with an entry for each plain scheme; anything else serves all."""
         if type(each) is not tuple:
             return each
         mine = each[self.parts]
@@ -83,7 +83,7 @@ class Shares(Scheme, name=None):
         return tuple(part for s in self.each for part in (s.parts if isinstance(s, Chain) else (s,)))
 
     def cuts(self, heads: int, groups: int) -> tuple[HeadShare, ...]:
-        """What each share has of so many query heads, and of the key heads that these share."""
+        """Return the query heads of each share, and the key heads that these share."""
         total, repeat = sum(self.counts), heads // groups
         if heads % total:
             raise ValueError(

@@ -42,7 +42,7 @@ def from_hf(config: Any, *, like: str | None = None) -> Any:
 
 
 def report(config: Any, *, like: str | None = None) -> ConfigReport:
-    """What `from_hf` reads of a config, and from which settings; those that it leaves aside, and why.
+    """Report what `from_hf` reads of a config, and from which settings; also those that it leaves aside, and why.
 
     Raises as `from_hf` does.
     """
@@ -73,7 +73,8 @@ def permute(a: Any, to: Layout, *, fraction: float = 1.0, axis: int = -1) -> Any
 
 
 def _aside(values: Settings, used: tuple[str, ...], facts: Facts) -> tuple[tuple[str, str], ...]:
-    """What of a config concerns attention and not the scheme, and what of it no code reads, each with a reason."""
+    """Return the settings of a config that concern attention and not the scheme, and those that no code reads, with
+    reasons."""
     present = [name for name, value in values.items() if value is not None and value is not False and value != 0]
     left = {name: why for name, why in facts_of.aside().items() if name in present}
     left |= {name: UNREAD for name in facts_of.positional() if name in present and name not in used}

@@ -1,4 +1,4 @@
-"""What the code of each model type of transformers does that a config does not say: `facts.toml`, read once."""
+"""Facts about the code of each model type of transformers that a config does not say: `facts.toml`, read once."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ def flat() -> list[str]:
 
 
 def under(kind: str | None) -> dict[str, Any]:
-    """What the code of a model type of several parts lays under the settings of its text part."""
+    """Return the settings that the code of a model type of several parts lays under those of its text part."""
     return _toml()["outer"]["under"].get(kind or "", {})
 
 
 @cache
 def compared() -> dict[str, Any]:
-    """What `python -m tests.huggingface.record` found of every model type of transformers."""
+    """Return what `python -m tests.huggingface.record` found of every model type of transformers."""
     return json.loads(resources.files("posenc.huggingface").joinpath("compared.json").read_text(encoding="utf-8"))
 
 

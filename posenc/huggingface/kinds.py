@@ -17,11 +17,11 @@ DEEPEST = 1024
 
 
 class Kind(NamedTuple):
-    """Which values a setting may have."""
+    """Values that a setting may have."""
 
     fits: Callable[[Any], bool]
     what: str
-    """The same in words."""
+    """The values in words."""
 
 
 def _is_integer(value: Any) -> bool:

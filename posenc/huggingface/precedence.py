@@ -86,7 +86,7 @@ def share_of(name: str, width: int | None, head: int | None) -> float:
 
 
 def _counts(name: str, config: Settings, facts: Facts) -> bool:
-    """Whether a setting beside the set is given and read."""
+    """Tell whether a setting beside the set is given and read."""
     return name in config and not (config.own(name) and name in facts.ignores)
 
 

@@ -60,7 +60,7 @@ def _scheme(settings: Settings, config: Settings, facts: Facts) -> Any:
 
 
 def _layout(config: Settings, facts: Facts) -> Layout:
-    """Which features make a pair; some types have a setting for it."""
+    """Return the features that make a pair; some types have a setting for it."""
     return facts.layout if not facts.pairs or config.get(facts.pairs, True) else "half"
 
 

@@ -28,7 +28,7 @@ class RopeSettings:
     config: Config
     common: dict[str, Any]
     short: bool = False
-    """Whether short factors serve any length."""
+    """True if short factors serve any length."""
 
     def need(self, name: str) -> Any:
         """A setting that must be present."""

@@ -34,7 +34,7 @@ class Settings(Mapping[str, Any]):
         return name in self._values
 
     def own(self, name: str) -> bool:
-        """Whether the config has a setting under this very name."""
+        """Tell whether the config has a setting under this very name."""
         return self._own.get(name) == name
 
     def called(self, name: str) -> str:

@@ -23,15 +23,15 @@ def correction(
     beta: Float[Array, " K"],
     visible: Bool[Array, "Q K"],
 ) -> Float[Array, "Q K"]:
-    """What the matrices after key j, up to query i, take from its score: q_i · k_j - q_i · H_i … H_{j+1} k_j.
+    """Return what the matrices after key j, up to query i, take from its score: q_i · k_j - q_i · H_i … H_{j+1} k_j.
 
-    H_l = I - β_l w_l w_lᵀ, in the order of the keys, where query i sees key l. From the last key to the first,
+    H_l = I - β_l w_l w_lᵀ, in the order of the keys that query i sees. From the last key to the first,
 
         z_l = (q_i - t) · w_l,   t ← t + z_l β_l w_l
 
     and t · k_j is what is taken from key j. Within a block z (I + B) = (q - t) · w with B_ml = β_m w_m · w_l for m > l.
-    t is a difference of two vectors no longer than q, so that its error adds up and does not grow. In the system of
-    all keys at once errors grow with their number.
+    t is a difference of two vectors no longer than q, so that its error adds up and does not grow. In the system of all
+    keys at once errors grow with their number.
     """
     count = max(1, -(-len(k) // BLOCK))
     width = -(-len(k) // count)

@@ -73,6 +73,6 @@ def frequencies_of(scheme: Rotary, head: int) -> np.ndarray:
 
 
 def filled(scheme: Any, dims: Any) -> Any:
-    """The same scheme; `original` or `trained` is the training length where it was left open."""
+    """Return the scheme with `original` or `trained` at the training length if it was left open."""
     left_open = [name for name in ("original", "trained") if getattr(scheme, name, 0) is None]
     return dataclasses.replace(scheme, **dict.fromkeys(left_open, dims.trained)) if left_open else scheme

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, Num, UInt
 
 Layout = Literal["half", "interleaved"]
 End = Literal["start", "end"]
-"""Where in a head the turned features stand, if it has others."""
+"""Place of the turned features in a head, if it has others."""
 Frequencies = np.ndarray | Array
 
 

@@ -13,7 +13,7 @@ FAR = 2**30
 
 
 def are_numbers(*sizes: Any) -> bool:
-    """Whether all sizes are numbers and none is a symbol, which compares with nothing."""
+    """Tell whether all sizes are numbers; a symbol compares with nothing."""
     return all(isinstance(n, int) for n in sizes)
 
 

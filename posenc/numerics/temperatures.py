@@ -1,4 +1,5 @@
-"""What temperatures share: queries multiplied by a number each, and the logarithm of the number of visible keys."""
+"""Shared parts of temperatures: queries multiplied by a number each, and the logarithm of the number of visible
+keys."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
     features: int = 8
     """The features of a where `source` is "input"."""
     source: Literal["input", "key", "value"] = later("input")
-    """What a is made of: the input of attention, by learned weights, or each token's key or value as it is."""
+    """Source of a: the input of attention, by learned weights, or each token's key or value as it is."""
 
     family = "context"
     extrapolates = "some (Zhang et al., 2026)"
@@ -154,7 +154,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
         return k, self._features(v, info) if self.source == "value" else passed, v
 
     def _features(self, a: Float[Array, "L d"], info: Any) -> tuple[Array, Array]:
-        """What `score` reads of a key: its features, rotated and normalised, and as they are."""
+        """Return what `score` reads of a key: its features, rotated and normalised, and as they are."""
         _check_pairs(self.source, a.shape[-1])
         return _rotated_norm(a.astype(bias_dtype(a)), info[1]), a
 

@@ -1,7 +1,7 @@
 """A bias that depends on distance alone: one number for each distance, cut into tiles by reshape and never by gather.
 
-Where no positions were passed, the distance of two tokens of one document is the difference of their indices, so all
-scores of a head are a product plus a matrix that is constant along its diagonals (Toeplitz).
+Without passed positions, the distance of two tokens of one document is the difference of their indices. So all scores
+of a head are a product plus a matrix that is constant along its diagonals (Toeplitz).
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ STRIP = 16
 
 
 def is_banded(form: Form, encoded: Encoded) -> bool:
-    """Whether what the scheme adds to a score is one number for each head and difference of indices."""
+    """Tell whether the scheme adds one number for each head and difference of indices to a score."""
     position = jax.tree.leaves(encoded.query.position, is_leaf=is_sampled_distance)
     by_index = form.implied or all(map(is_sampled_distance, position))
     return form.by_distance and by_index and form.scheme.reads == "distance"
 
 
 def band(form: Form, encoded: Encoded, gaps: Int[Array, " N"], heads: Int[Array, " H"]) -> Float[Array, "H N"]:
-    """What the scheme adds to a score at each difference of indices, for these heads: its own `score` of zeros."""
+    """Return the addition to a score at each difference of indices, for these heads: the scheme's own `score` of
+    zeros."""
     scheme, (layer, head_params) = form.scheme, form.params
     position = None if form.implied else encoded.query.position
     distance, none = _distances(gaps, position, scheme), jnp.zeros(1, gaps.dtype)

@@ -31,7 +31,7 @@ Mix = Callable[[Form, Encoded], Float[Array, "Q H d"]]
 
 
 def pay(queries: Any, keys: Any) -> bool:
-    """Whether blocks are faster on this device, for so many queries and keys."""
+    """Tell whether blocks are faster on this device, for these numbers of queries and keys."""
     return jax.default_backend() == "cpu" and are_numbers(queries, keys) and queries * keys >= LONG
 
 
@@ -82,7 +82,7 @@ def squares(form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
 
 
 def fitting(count: int, held: int) -> int:
-    """How many of `count` sequences or heads are a block, where each holds so many scores.
+    """Return how many of `count` sequences or heads are a block, if each holds `held` scores.
 
     They divide the count, and so does the share of each device that it may lie on.
     """
@@ -101,7 +101,7 @@ def _heads_at_once(form: Form, encoded: Encoded) -> int:
 def _in_blocks(
     run: Callable[[list[Array]], Array], arrays: list[Array], own: list[bool], size: Any, anew: bool
 ) -> Float[Array, "n ..."]:
-    """`run` of arrays, of which those that are `own` have something for each of n; `size` of these at a time.
+    """Run `run` on arrays in blocks of `size`. Arrays that are `own` have something for each of n.
 
     With `anew` a gradient makes everything of a block again.
     """

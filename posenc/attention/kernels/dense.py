@@ -37,7 +37,7 @@ class Steps(NamedTuple):
     weights: Float[Array, "G R Q K"]
     mixed: Float[Array, "G R Q d"]
     value_bias: Float[Array, "G R Q d"] | None
-    """None where the scheme has no such hook."""
+    """It is None if the scheme has no such hook."""
 
 
 def mix(form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
@@ -100,7 +100,8 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
 
 
 def _bias(form: Form, encoded: Encoded, heads: Int[Array, " H"]) -> Float[Array, "H Q K"]:
-    """What a scheme that reads distances alone adds to each score, from one number for each difference of indices."""
+    """Return the addition of a scheme that reads distances alone to each score, from one number for each difference of
+    indices."""
     queries, keys = encoded.query.index.size, encoded.key.index.size
     gaps = encoded.query.index[0] - encoded.key.index[0] + jnp.arange(1 - keys, queries, dtype=jnp.int32)
     return toeplitz(band(form, encoded, gaps, heads), queries)

@@ -1,4 +1,4 @@
-"""Which kernel computes an attention: by what the scheme reads and how many scores there are."""
+"""Choice of the kernel that computes an attention: by what the scheme reads and how many scores there are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KERNELS = ("dense", "tiled", "rows")
 CROSSING = {"cpu": 640 * 640}
 """Scores of one head from which tiles beat the whole square; `benchmarks/attention.py` prints where the two cross."""
 ELSEWHERE = 1024 * 1024
-"""The same on devices that were not measured: where the square begins to cost memory."""
+"""The limit on devices that were not measured, where the square begins to cost memory."""
 
 
 def serves(scheme: Scheme) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Weights that are dropped in training (Srivastava et al., 2014): the same ones whichever kernel asks.
 
-Whether a weight is dropped depends on the seed, the head and the indices of its two tokens alone: the counters of a
+The drop of a weight depends on the seed, the head and the indices of its two tokens alone. They are the counters of a
 Threefry block cipher (Salmon et al., 2011). So a tile drops what the whole square drops there, the backward pass what
 the forward pass dropped, and a cache what the whole sequence drops.
 """
@@ -23,7 +23,7 @@ def seeds(key: Any, count: Any) -> UInt32[Array, "count 2"]:
 def kept(
     rate: float, seed: UInt32[Array, " 2"], head: Any, qi: Int[Array, " Q"], ki: Int[Array, " K"]
 ) -> Float[Array, "Q K"]:
-    """What one head's weights are multiplied by: 0 where they are dropped, 1 / (1 - rate) where they are kept."""
+    """Return the factors of one head's weights: 0 if they are dropped, 1 / (1 - rate) if they are kept."""
     shape = qi.shape[0], ki.shape[0]
     of_head = _mixed(seed, jnp.reshape(head, (1,)), jnp.zeros(1))
     rows, columns = (jnp.broadcast_to(a, shape).reshape(-1) for a in (qi[:, None], ki[None, :]))

@@ -1,4 +1,4 @@
-"""What every kernel takes: the form of an attention, the same for all tokens, and one sequence's encoded tokens."""
+"""Arguments of every kernel: the form of an attention, the same for all tokens, and one sequence's encoded tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from posenc.core.scheme import Scheme
 from posenc.numerics.sizes import are_numbers
 
 CapOf = Literal["sum", "score"]
-"""What a cap bounds: what the scheme's `score` gives, or q·k alone, before it."""
+"""The scores that a cap bounds: the result of the scheme's `score`, or q·k alone, before it."""
 
 
 class Weighting(NamedTuple):
@@ -42,27 +42,27 @@ class Form(NamedTuple):
     heads: int
     """Query heads."""
     implied: bool
-    """Whether no positions were passed, so that distances are differences of indices."""
+    """True if no positions were passed, so that distances are differences of indices."""
     self_attention: bool
-    """Whether queries and keys are the same tokens."""
+    """True if queries and keys are the same tokens."""
     kernel: str
     in_blocks: bool = False
-    """Whether sequences go through the kernel in blocks, and heads through the dense one."""
+    """True if sequences go through the kernel in blocks, and heads through the dense one."""
     by_distance: bool = False
-    """Whether a bias may be computed once for each distance: not by the dense kernel that was asked for by name, the
-    reference for all others."""
+    """True if a bias may be computed once for each distance. The dense kernel that was asked for by name does not do
+    so; it is the reference for all others."""
     unplaced: int | None = None
     """The position of tokens that have no place: no score and no bias is theirs."""
     shares: tuple[Form, ...] = ()
     """The forms of heads that belong to different schemes, without parameters and sinks; empty where all have one."""
 
     def counts(self, pairs: Pairs) -> bool:
-        """Whether the mask counts from where a document began."""
+        """Tell whether the mask counts from the beginning of a document."""
         return self.window.sinks > 0 or pairs.prefix is not None
 
 
 class Side(NamedTuple):
-    """Where the queries stand, or the keys."""
+    """Indices and positions of the queries, or of the keys."""
 
     position: PyTree
     """An entry for each part of a chain; sampled distances stand for whole sequences."""
@@ -71,18 +71,18 @@ class Side(NamedTuple):
     began: Int[Array, " L"] | None = None
     """The index at which each query's document began, where the mask counts from there."""
     unplaced: Bool[Array, " L"] | None = None
-    """Which tokens have no place, where any may have none."""
+    """True for tokens without a place, if any may have none."""
 
 
 class Pairs(NamedTuple):
-    """What one sequence was given about pairs of tokens; None for nothing."""
+    """Facts about pairs of tokens that one sequence was given; None for nothing."""
 
     prefix: Int[Array, ""] | None = None
     """How many first tokens of each document all of it sees."""
     allowed: Bool[Array, "Q K"] | None = None
-    """Which keys each query may see, of those that the window leaves."""
+    """The keys that each query may see, among those that the window leaves."""
     seed: UInt32[Array, " 2"] | None = None
-    """What decides which weights are dropped."""
+    """The seed that decides which weights are dropped."""
 
 
 class Encoded(NamedTuple):
@@ -90,18 +90,19 @@ class Encoded(NamedTuple):
 
     q: Float[Array, "H Q e"]
     query_info: PyTree
-    """What `score` reads of each query, `[H, Q, ...]`; info that is equal for all heads has a head axis of size 1."""
+    """The info of each query that `score` reads, `[H, Q, ...]`; info that is equal for all heads has a head axis of
+    size 1."""
     k: Float[Array, "G K e"]
     v: Float[Array, "G K d"]
     key_info: PyTree
-    """What `score` reads of each key, `[G, K, ...]`."""
+    """The info of each key that `score` reads, `[G, K, ...]`."""
     query: Side
     key: Side
     pairs: Pairs = Pairs()
 
 
 def visible(form: Form, encoded: Encoded) -> Bool[Array, "Q K"]:
-    """Which keys each query sees."""
+    """Return the keys that each query sees."""
     return _visible(form.window, encoded.query, encoded.key, encoded.pairs)
 
 
@@ -127,7 +128,7 @@ def first_distance(apart: PyTree[Num[Array, "Q K"]], placed: Bool[Array, "Q K"] 
 
 
 def placed(query: Side, key: Side) -> Bool[Array, "Q K"] | None:
-    """Which pairs are of two tokens that have a place; None where all are."""
+    """Return the pairs of two tokens that have a place; None if all have."""
     if query.unplaced is None or key.unplaced is None:
         return None
     return ~(query.unplaced[:, None] | key.unplaced[None, :])

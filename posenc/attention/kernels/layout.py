@@ -22,13 +22,13 @@ from posenc.numerics.sizes import are_numbers, round_up
 
 @dataclasses.dataclass(frozen=True)
 class Tiling:
-    """What is static: the scheme and its mask, the true lengths, and the sizes of a tile."""
+    """Static facts: the scheme and its mask, the true lengths, and the sizes of a tile."""
 
     scheme: Scheme
     window: Window
     weighting: Weighting
     late: float
-    """What multiplies q·k in the tile: nothing is left to do where the queries could be multiplied without loss."""
+    """Scale of q·k in a tile; 1 if the queries are already scaled."""
     heads: int
     queries: int
     keys: int
@@ -37,16 +37,16 @@ class Tiling:
     cols: int
     """Keys of a tile."""
     banded: bool
-    """Whether all that `score` adds is a band."""
+    """True if all that `score` adds is a band."""
 
     @property
     def scores(self) -> bool:
-        """Whether the scheme has a score of its own."""
+        """Tell whether the scheme has a score of its own."""
         return self.scheme.overrides("score")
 
     @property
     def adds(self) -> bool:
-        """Whether the scheme adds to the weighted values."""
+        """Tell whether the scheme adds to the weighted values."""
         return self.scheme.overrides("value_bias")
 
 
@@ -82,10 +82,10 @@ class Arrays(NamedTuple):
     ks: Array | None
     """Segments of queries, and of keys."""
     began: Array | None
-    """Where each query's document began, if the mask counts from there."""
+    """The beginning of each query's document, if the mask counts from there."""
     qu: Array | None
     ku: Array | None
-    """Which queries and which keys have no place, if any may have none."""
+    """True for the queries and the keys without a place, if any may have none."""
 
 
 QUERY, KEY = ("q", "query_info", "qp", "qs", "began", "qu"), ("k", "v", "key_info", "kp", "ks", "ku")
@@ -159,7 +159,7 @@ def _cut(a: Arrays, names: tuple[str, ...], at: Any, size: int) -> Arrays:
 
 
 def corner(tiling: Tiling, n: Array, m: Array) -> Array:
-    """Where in the band the diagonals of a tile begin."""
+    """Return the first diagonal of a tile in the band."""
     return round_up(tiling.keys, tiling.cols) - tiling.cols + n * tiling.rows - m * tiling.cols
 
 
@@ -191,7 +191,7 @@ def nested(b: Array, a: Arrays) -> Array:
 
 
 def flat(b: Array) -> Array:
-    """What `nested` nested."""
+    """Return the inverse of `nested`."""
     return b.reshape(b.shape[0], -1, *b.shape[3:])
 
 

@@ -13,12 +13,12 @@ from posenc.numerics.sizes import are_numbers, round_up
 
 
 def varies(a: Any) -> bool:
-    """Whether an array has a gradient."""
+    """Tell whether an array has a gradient."""
     return jnp.issubdtype(a.dtype, jnp.inexact)
 
 
 def is_sampled_distance(a: Any) -> bool:
-    """Whether these are sampled distances, which stand for positions but belong to no single token."""
+    """Tell whether these are sampled distances, which stand for positions but belong to no single token."""
     return isinstance(a, Distances)
 
 
@@ -33,7 +33,7 @@ def part(tree: Any, predicate: Any) -> tuple[Any, Any]:
 
 
 def join(selected: Any, rest: Any) -> Any:
-    """What `part` parted; sampled distances as one leaf, or by what varies of them."""
+    """Join what `part` parted; sampled distances as one leaf, or by what varies of them."""
 
     def join_leaves(a: Any, b: Any) -> Any:
         if is_sampled_distance(a) and is_sampled_distance(b):
@@ -44,7 +44,7 @@ def join(selected: Any, rest: Any) -> Any:
 
 
 def varying(tree: Any, of: Any) -> Any:
-    """The same arrays with the type of what differs from device to device as `of` does.
+    """Return the arrays with the type of what differs from device to device as `of` does.
 
     Inside `jax.shard_map` a loop keeps the type it began with, and a gradient that devices share is summed over them.
     """

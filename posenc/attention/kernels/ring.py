@@ -22,7 +22,7 @@ from posenc.attention.kernels.parting import join, part, varies, varying
 from posenc.numerics.precision import widened
 
 TRAVELS = (*KEY, "begin")
-"""What goes round."""
+"""Arrays sent from device to device."""
 Ring = tuple[str, int]
 """The axis of the mesh, and how many devices are on it."""
 
@@ -99,12 +99,12 @@ _attention.defvjp(_forward, _backward)
 
 
 def _keys(a: Arrays) -> dict[str, PyTree]:
-    """What a device passes on."""
+    """Return what a device passes on."""
     return {name: getattr(a, name) for name in TRAVELS}
 
 
 def _passed(tree: PyTree, ring: Ring) -> PyTree:
-    """What the neighbour before passed on."""
+    """Return what the neighbour before passed on."""
     axis, count = ring
     return jax.lax.ppermute(tree, axis, [(n, (n + 1) % count) for n in range(count)])
 
@@ -120,12 +120,12 @@ def _met(tiling: Tiling, ring: Ring, a: Arrays, keys: dict[str, PyTree]) -> Arra
 
 
 def _diagonals(tiling: Tiling, ring: Ring, met: Arrays) -> Array:
-    """Where in the band of all keys that of these begins."""
+    """Return the first diagonal of these keys in the band of all keys."""
     return (ring[1] - 1) * tiling.keys - met.begin
 
 
 def _visible(tiling: Tiling, met: Arrays) -> Bool[Array, ""]:
-    """Whether the window lets any of these queries see any of these keys."""
+    """Tell whether the window lets any of these queries see any of these keys."""
     left, right, visible = tiling.window.left, tiling.window.right, jnp.bool_(True)
     if left is not None:
         visible &= met.begin + tiling.keys - 1 >= met.start - left

@@ -1,13 +1,13 @@
 """Attention in tiles, in memory that grows with the length and not its square: an online softmax, and one gradient.
 
-Scores are made tile by tile, by the scheme's own `score`, and folded at once into a running maximum, a running sum and
-the weighted values (Milakov & Gimelshein, 2018; Rabe & Staats, 2021; Dao et al., 2022). What is kept for the gradient
-is the output and the logarithm of each row's sum; the backward pass makes each tile anew. With P the weights and o the
+Scores are made tile by tile, by the scheme's own `score`. They are folded at once into a running maximum, a running sum
+and the weighted values (Milakov & Gimelshein, 2018; Rabe & Staats, 2021; Dao et al., 2022). The gradient needs the
+output and the logarithm of each row's sum; the backward pass makes each tile again. With P the weights and o the
 output, the gradient of the scores is
 
     dS = P ∘ (dO Vᵀ - D),    D = rowsum(dO ∘ o)
 
-and from there it flows through `score` itself, by `jax.vjp` of one tile: no scheme writes a gradient, and every number
+From there it flows through `score` itself, by `jax.vjp` of one tile. So no scheme writes a gradient, and every number
 that `score` reads, of the scheme or of a token, receives its own. A tile that the mask empties is not computed.
 """
 
@@ -40,7 +40,7 @@ def mix(form: Form, encoded: Encoded, block: int) -> Float[Array, "Q H d"]:
 
 
 def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[Tiling, Arrays]:
-    """What is static and what is not, up to whole tiles.
+    """Return what is static and what is not, up to whole tiles.
 
     The keys may be one of several equal `parts` of the sequence; then the band is of all.
     """
@@ -185,7 +185,7 @@ _attention.defvjp(forward, _backward)
 
 
 class _Tile:
-    """One rectangle of scores of all heads, made anew wherever it is needed."""
+    """One rectangle of scores of all heads, made again wherever it is needed."""
 
     def __init__(self, tiling: Tiling, t: Arrays, n: Array, m: Array, masked: bool):
         self.tiling = tiling
@@ -236,7 +236,7 @@ class _Tile:
         return capped(s, self.tiling.weighting, "sum")
 
     def value_bias(self, read: Arrays, a: Array) -> Array:
-        """What the scheme adds to the weighted values."""
+        """Return the scheme's addition to the weighted values."""
         told = a if self.both is None else jnp.where(self.both, a, 0)
         return self._each(read, self.tiling.scheme.value_bias, told, self.logits)
 

@@ -1,5 +1,5 @@
 """Cells of the atlas: how far each row carries on each task, from its records, and as the table that comes with posenc.
-No jax.
+This needs no jax.
 
 L is the longest trained size. As in every table, a number is the median over seeds at the rates that tie in validation.
 """
