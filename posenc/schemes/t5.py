@@ -114,6 +114,10 @@ class T5(Scheme, name="t5"):
         table = {"table": dims.width**-0.5 * jax.random.normal(key, (self.buckets,))}
         return table if self.gate == "none" else table | {"gate_scale": jnp.ones(())}
 
+    def overrides(self, *hooks):
+        """As of every scheme; without a gate nothing but distances is read, so that `locate` is none of its own."""
+        return super().overrides(*(hook for hook in hooks if hook != "locate" or self.gate == "input"))
+
     def scale(self, d):
         return 1.0 if self.gate == "none" else d**-0.5
 
