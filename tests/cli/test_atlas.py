@@ -89,7 +89,7 @@ def test_a_scheme_of_ones_own_is_trained_and_stands_under_the_control(
     said = posenc("atlas", "mine:Mine", "--control", "fox")
     assert said.code == 0, said.err
     head, *lines = said.out.splitlines()
-    assert head.split() == ["probe", "floor", "fox", "holds", "mine", "holds", "difference"]
+    assert head.split() == ["probe", "baseline", "fox", "holds", "mine", "holds", "difference"]
     assert [line.split()[0] for line in lines[:2]] == ["offset", "second"]
     assert "fox 1 seed × 2 rates or 2 seeds × 2 rates; mine 1 seed × 2 rates" in said.out
     assert lines[0].split()[2:5] == ["1.00", ".90", ".75"], "the control's record counts where it has one"

@@ -10,7 +10,7 @@ from tests.lab.test_learned import ALL_FALL, NOTHING, pair
 
 GUESSES = {"beyond": (0.15, 0.1)}
 CASES = {
-    "floor": (GUESSES, "both at the floor (position .20); not compared."),
+    "floor": (GUESSES, "both at the baseline (position .20); not compared."),
     "both": (
         NOTHING | ALL_FALL,
         "neither solves the sizes trained on and both losses still fell, so this compares speed of learning; train"

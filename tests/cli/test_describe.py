@@ -77,7 +77,13 @@ def test_the_floors_of_every_task_can_be_counted(name):
 def test_a_task_is_described_as_typed(posenc):
     said = posenc("describe", "even_pairs", "--size", "5")
     assert said.code == 0 and said.err == ""
-    for part in ("even_pairs\n", "0 1 0 1 0 0 1 ?  ->  1", "oracle", "Floors, in accuracy", "size 40: uniform 50.0 %"):
+    for part in (
+        "even_pairs\n",
+        "0 1 0 1 0 0 1 ?  ->  1",
+        "oracle",
+        "Baselines, in accuracy",
+        "size 40: uniform 50.0 %",
+    ):
         assert part in said.out
     found = json.loads(posenc("describe", "even_pairs", "--json").out)
     assert list(found["floors"]["at size"]) == ["40", "500"] and found["floors"]["rows"] > 1000

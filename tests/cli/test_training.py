@@ -210,7 +210,7 @@ def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):
     (asked, where, *_) = swept[0]
     assert {r.scheme for r in asked.runs} == {"nope", "sinusoidal", "learned", "t5", "alibi", "rope"}
     assert where.resolve() == folder.resolve()
-    assert "copy\nscheme  n" in said.out and "runs/quickstart: length.svg" in said.out
+    assert "copy\nscheme " in said.out and "runs/quickstart: length.svg" in said.out
     for kind in ("svg", "pdf", "png", "csv", "caption.txt"):
         assert f"runs/quickstart/length.{kind}" in left()
 

@@ -128,7 +128,7 @@ def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
     axes = figures.heat_map(results()).axes[0]
     said = [t.get_text() for t in axes.texts]
     assert said.count("no\nresult") == 2 and sum("n=3" in t for t in said) == 4
-    assert [t.get_text() for t in axes.get_xticklabels()][-1] == "best floor"
+    assert [t.get_text() for t in axes.get_xticklabels()][-1] == "best baseline"
     assert said.count("0.20\nposition") == 2 and list(axes.images[0].get_array()[:, -1]) == [0.2, 0.2]
     cell = next(c for c in statistics.cells(results()) if (c.task, c.scheme) == ("sort", "rope"))
     median = statistics.summary(cell.means(cell.beyond).values()).median

@@ -22,7 +22,7 @@ def heat_map() -> dict[str, Any]:
     by_place = alt.EncodingSortField(field="place", op="min")
     rows = alt.Axis(domain=False, ticks=False, minExtent=60)
     shade = alt.Color("above:Q", scale=alt.Scale(scheme="blues", domain=[0, 1]), legend=None)
-    shown = ("row", "probe", "value", "L, 1.25 L, 2 L, 4 L", "holds to", "floor at 2 L", "rate", "runs", "lost")
+    shown = ("row", "probe", "value", "L, 1.25 L, 2 L, 4 L", "holds to", "baseline at 2 L", "rate", "runs", "lost")
     base = alt.Chart(alt.NamedData("cells")).encode(y=alt.Y("row:N", sort=by_place, title=None, axis=rows))
     cell = base.mark_rect(stroke="#fff", strokeWidth=1, cursor="pointer").encode(
         x=above,

@@ -205,7 +205,7 @@ def _held(key: str, value: object, text: object) -> str:
 
 
 def _row(cells: Sequence[AtlasCell]) -> Table:
-    columns = ("probe", "model", "at L", "at 2 L", "at 4 L", "floor at 2 L", "holds", "runs")
+    columns = ("probe", "model", "at L", "at 2 L", "at 4 L", "baseline at 2 L", "holds", "runs")
     rows = [
         (
             *(c.probe, c.model),
@@ -243,7 +243,7 @@ def task_table() -> SitePage:
 def _doers(name: str, cells: Sequence[AtlasCell]) -> Iterator[Table]:
     """Yield for each model the schemes that hold a task furthest, by its tasks of the atlas."""
     probes = [probe for probe, of in atlas.PROBES.items() if of.task.partition("(")[0] == name]
-    columns = ("scheme", "holds", "at L", "at 2 L", "at 4 L", "floor at 2 L", "runs")
+    columns = ("scheme", "holds", "at L", "at 2 L", "at 4 L", "baseline at 2 L", "runs")
     for model in atlas.MODELS:
         of = [cell for cell in cells if cell.model == model and cell.probe in probes]
         of.sort(key=lambda c: (-(c.reach or 0), -c.twice, c.row))
@@ -299,7 +299,7 @@ def experiment(shelf: Shelved) -> SitePage:
 
 def abilities(cells: Sequence[AtlasCell]) -> SitePage:
     """List how far every row of the atlas reaches at each ability, by the one score that it has."""
-    columns, parts = ("task", "scheme", "model", "2 L", "holds", "L", "best floor", "runs"), []
+    columns, parts = ("task", "scheme", "model", "2 L", "holds", "L", "best baseline", "runs"), []
     for ability, idea in ABILITIES.items():
         of_ability = [cell for cell in cells if ability_of(atlas.PROBES[cell.probe].task) == ability]
         rows = [

@@ -148,7 +148,7 @@ class Atlas:
         if self.json:
             say_json([dataclasses.asdict(cell) | {"learned": cell.learned} for cell in shown])
             return
-        columns, measured = ["probe", "floor"], {cell.probe for cell in shown}
+        columns, measured = ["probe", "baseline"], {cell.probe for cell in shown}
         for n, row in enumerate(rows):
             columns += [row, "holds"] + ["difference"] * (n > 0)
         wanted = [name for name in names if self.probes or name in measured]

@@ -134,7 +134,7 @@ def _doubts(
         both = [cell for cell in table if cell.task == comparison.task and cell.scheme in schemes]
         if at_floor(task, both, comparison.over) and (floor := best_floor(task, comparison.over)):
             height = f"{NAMES[floor[0]]} {floor[1]:.2f}".replace(" 0.", " .")
-            doubts[_key(comparison)] = Doubt(f"both at the floor ({height}); not compared", False)
+            doubts[_key(comparison)] = Doubt(f"both at the baseline ({height}); not compared", False)
         elif why := hindrance(both, fell, beyond=any(n in cell.beyond for n in comparison.over for cell in both)):
             doubts[_key(comparison)] = Doubt(HINDERED[why], True)
     return doubts

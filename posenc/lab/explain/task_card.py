@@ -119,7 +119,7 @@ def _sizes(task: Task) -> Fact:
 
 def _floors(table: dict[str, Any]) -> Fact:
     """The floors, a line for each size."""
-    label = f"Floors, in {table['metric']}, counted on {table['rows']} examples of each size"
+    label = f"Baselines, in {table['metric']}, counted on {table['rows']} examples of each size"
     row = lambda at: ", ".join(f"{name} {100 * value:.1f} %" for name, value in at.items())  # noqa: E731
     lines = (f"size {n}: {row(at)}" for n, at in table["at size"].items())
     return Fact("floors", table, "\n".join(lines), label, is_block=True)

@@ -33,7 +33,7 @@ STAR = " *"
 """Mark of schemes under which RoPE's models are evaluated."""
 ABOUT = (
     "Number: how far a scheme holds, in L, the longest size trained on: up to there the median share right is at least"
-    " 0.9 at every size. Colour: that share at 2 L, from the highest floor (white) to 1 (blue). Grey: less than 0.9 at"
+    " 0.9 at every size. Colour: that share at 2 L, from the best baseline (white) to 1 (blue). Grey: less than 0.9 at"
     " a size trained on, where the least median is the number: not learned, or of a star not kept. Star: the models are"
     " RoPE's, evaluated under this scheme. Hatched: not defined there, or a row of encoders alone. Dot: rates that tie"
     f" in validation differ by {APART:g} or more beyond L. Of text the last token counts, in encoders all"
@@ -102,7 +102,7 @@ def _table(
     _boxes(axes, empty, facecolors="none", edgecolors=style.FAINT, hatch="////")
     axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) + 0.5, -0.5), xticks=[])
     names = [row.replace(f"{WITH}rope", STAR) for row in rows]
-    axes.set_yticks(range(len(rows) + 1), ["best floor at 2 L", *names])
+    axes.set_yticks(range(len(rows) + 1), ["best baseline at 2 L", *names])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 

@@ -96,7 +96,7 @@ def heat(results: Results) -> Drawing:
     figure = heat_map(results)
     sentence = (
         "Accuracy over the sizes beyond the training range: each cell is the median over n runs of their mean, n ="
-        f" {'–'.join(map(str, runs[:: max(len(runs) - 1, 1)]))}; the last column is the best of the task's floors."
+        f" {'–'.join(map(str, runs[:: max(len(runs) - 1, 1)]))}; the last column is the task's best baseline."
     )
     return Drawing(figure, "\n".join([" ".join([sentence, *tasks, coded(results, names)]).strip(), *ending(results)]))
 
@@ -134,7 +134,7 @@ def heat_map(results: Results) -> Figure:
             axes.text(
                 column, row, text, ha="center", va="center", color="white" if value > 0.6 else style.INK, size=7.5
             )
-        names = [*map(style.plain, results.words.lines(schemes).values()), "best floor"]
+        names = [*map(style.plain, results.words.lines(schemes).values()), "best baseline"]
         axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
         axes.set_yticks(range(len(rows)), [_row_name(results, row, rows) for row in rows])
         axes.set_xticks(np.arange(len(schemes)) + 0.5, minor=True)

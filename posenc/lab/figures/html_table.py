@@ -63,5 +63,5 @@ def with_floors(results: Results, block: TableBlock, fixed: int) -> TableBlock:
         task = tasks.get(group[0][0])
         at = [best_floor(task, [int(size.rstrip("*"))]) if task else None for size in sizes]
         values = ["–" if floor is None else f"{floor[1]:.2f}" for floor in at]
-        groups.append([*group, [group[0][0], "floor", *[""] * (fixed - 2), *values]] if any(at) else group)
+        groups.append([*group, [group[0][0], "baseline", *[""] * (fixed - 2), *values]] if any(at) else group)
     return TableBlock(block.header, groups)

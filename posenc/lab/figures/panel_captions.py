@@ -61,7 +61,7 @@ def plain_caption(results: Results, more: str, names: Mapping[str, str]) -> str:
     marks = "Dots are runs, bars their medians"
     marks += ", with the exact 95% interval of the median" * (max(n, default=0) >= LEAST)
     guesses = [f"{SHORT[name]} ({words})" for name, words in FLOORS.items() if name not in READERS]
-    dotted = f"; dotted lines are floors: {', '.join(guesses)}."
+    dotted = f"; dotted lines are baselines: {', '.join(guesses)}."
     line = f"{marks}{dotted} {coded(results, names)}".strip()
     return "\n".join([f"{more}; n = {numbers(n)} runs.", line, *ending(results)])
 
@@ -111,8 +111,8 @@ def floors_named(shown: Sequence[Panel]) -> str:
     names = {name for panel in shown for at in (panel.floors or {}).values() for name in at}
     each = [f"{SHORT[name]} ({words})" for name, words in (FLOORS | EXACT).items() if name in names]
     if each:
-        return f"; dotted lines are floors: {', '.join(each)}"
-    return "; floors are unknown" if any(panel.floors is not None for panel in shown) else ""
+        return f"; dotted lines are baselines: {', '.join(each)}"
+    return "; baselines are unknown" if any(panel.floors is not None for panel in shown) else ""
 
 
 def coded(results: Results, names: Mapping[str, str]) -> str:

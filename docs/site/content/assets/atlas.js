@@ -33,7 +33,7 @@
         above: Math.max(0, Math.min(1, above)),
         "L, 1_25 L, 2 L, 4 L": [line.x1, line.x1_25, line.x2, line.x4].map(number).join("  "),
         "holds to": learned ? `${line.reach} L` : `not learned: ${number(line.trained)} at a size trained on`,
-        "floor at 2 L": number(line.floor),
+        "baseline at 2 L": number(line.floor),
         rate: line.at,
         lost: line.lost || "none",
       };
