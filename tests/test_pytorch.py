@@ -1,4 +1,4 @@
-"""A mask made as docs/pytorch.md makes it gives PyTorch's attention the scheme's own output, where torch is installed."""
+"""A mask made as docs/pytorch.md makes it gives PyTorch's attention the scheme's own output."""
 
 import jax
 import jax.numpy as jnp

@@ -8,6 +8,8 @@ import pytest
 
 from posenc import names
 
+MORE = len(names()) - 5
+
 NAMED = """
 'rope' <- run --scheme ropee | describe ropee | new task rope | new scheme rope | check ropee
 'reverse_string' <- run --task revers_string | describe revers_string
@@ -141,7 +143,7 @@ def test_the_sentence_has_the_nearest_name_or_how_it_is_written_here(refuse, nam
     [
         (
             ["describe", "ropee"],
-            f"Known: rope, mrope, rerope, carope, rope_axes and {len(names()) - 5} more; `posenc list schemes` has all.",
+            f"Known: rope, mrope, rerope, carope, rope_axes and {MORE} more; `posenc list schemes` has all.",
         ),
         (["run", "--task", "revers_string"], "more; `posenc list tasks` has all."),
         (["run", "--step", "3"], "more; `posenc run --help` has all."),

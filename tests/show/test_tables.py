@@ -19,9 +19,10 @@ ALIBI, ROPE = "0.58 [0.10–0.59]", "0.69 [0.68–0.70]"
 SPREAD = "the range over runs (fewer than 6, so no interval)"
 FALLING = "the loss fell by more than 10% over the last half of the steps, and by more than it scatters"
 HOLDS = "90% to: the largest size up to which every median is at least 0.9."
+DASHES = "─" * 16
 TEXT = f"""\
 task  scheme    n  done  diverged  failed     lr  90% to  8*                16*               24                32
-────  ────────  ─  ────  ────────  ──────  ─────  ──────  ────────────────  ────────────────  ────────────────  {"─" * 16}
+────  ────────  ─  ────  ────────  ──────  ─────  ──────  ────────────────  ────────────────  ────────────────  {DASHES}
 copy  alibi     3     2         1       1  0.001      16  1.00 [0.10–1.00]  1.00 [0.10–1.00]  0.68 [0.10–0.69]  {ALIBI}
       rope      3     3         0       0  0.001      16  1.00 [1.00–1.00]  1.00 [1.00–1.00]  0.79 [0.78–0.80]  {ROPE}
       baseline                                            0.20              0.20              0.20              0.20
@@ -126,7 +127,7 @@ def test_a_text_fits_its_width_and_loses_no_number(width):
 
 
 def test_rows_of_a_broken_text_are_those_of_their_schemes():
-    text = tables.table(made.results("a", (made.rope(), made.rope(label="alibi", drop=0.3))), columns=Columns(width=60))
+    text = tables.table(made.results("a", (made.rope(), made.rope(label="alibi", drop=0.3))), columns=Columns(width=62))
     assert text.startswith("copy\nscheme    n     lr  90% to  8*                16*\n────────  ─  ─────  ──────  ───")
     first, second = text.split("\n\n")[:2]
     assert first.splitlines()[3] == "alibi   3  0.001      16  1.00 [1.00–1.00]  1.00 [1.00–1.00]"

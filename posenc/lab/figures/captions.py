@@ -203,7 +203,7 @@ def unlearned(results: Results, table_cells: tuple[TableCell, ...]) -> list[str]
     if not names:
         return []
     return [
-        f"No scheme learned {listed(names)}: at the sizes trained on, no scheme is above the best baseline. Try more --steps, "
+        f"No scheme learned {listed(names)}: at the trained sizes none is above the best baseline. Try more --steps, "
         "a smaller --length, a smaller task (`posenc describe TASK` lists its settings), or --preset quick_copy first."
     ]
 
