@@ -20,6 +20,7 @@ from posenc.huggingface.layer_types import LayerType, period, read_layers
 from posenc.huggingface.no_rotation import read_without_rotation
 from posenc.huggingface.reading import ConfigReport, read_rotations
 from posenc.huggingface.settings import Settings
+from posenc.huggingface.turned_values import read_turned_values
 from posenc.language.echo import echoed
 from posenc.numerics.rotation import Layout, turned_width
 from posenc.schemes.nope import NoPE
@@ -143,6 +144,8 @@ def _read(config: Settings, facts: Facts) -> Any:
             )
     if (scheme := read_without_rotation(config, facts)) is not None:
         return scheme
+    if facts.scheme == "vo_rope":
+        return read_turned_values(config, facts)
     layers = read_layers(config, facts)
     sets = read_rotations(config, {layer.label for layer in layers if layer.turns}, facts)
     if facts.turns == "bases":

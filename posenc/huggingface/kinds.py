@@ -56,6 +56,7 @@ NUMBERS = Kind(_each(_number), "a list of finite numbers")
 POSITIVE = Kind(lambda value: _each(_number)(value) and value and min(value) > 0, "a list of numbers above 0")
 FLAGS = Kind(_each(lambda value: isinstance(value, bool) or value in (0, 1)), "a list of 0 and 1, one for each layer")
 COUNTS = Kind(_each(COUNT.fits), "a list of whole numbers of at least 1")
+RATIOS = Kind(_each(PLACE.fits), "a list of whole numbers, at least 0")
 DICT = Kind(lambda value: isinstance(value, Mapping), "a dict")
 
 NAMED: dict[Kind, str] = {
@@ -71,11 +72,12 @@ NAMED: dict[Kind, str] = {
     WIDTH: "qk_nope_head_dim qk_rope_head_dim",
     DEPTH: "num_hidden_layers n_layer",
     NUMBER: """rope_theta default_theta global_rope_theta local_rope_theta rope_local_base_freq partial_rotary_factor
-               attn_scale alibi_bias_max factor attention_factor beta_fast beta_slow mscale mscale_all_dim
-               low_freq_factor high_freq_factor short_mscale long_mscale llama_4_scaling_beta""",
+               compress_rope_theta attn_scale alibi_bias_max factor attention_factor beta_fast beta_slow mscale
+               mscale_all_dim low_freq_factor high_freq_factor short_mscale long_mscale llama_4_scaling_beta""",
     NUMBERS: "layer_rope_theta",
     POSITIVE: "long_factor short_factor",
     FLAGS: "no_rope_layers",
+    RATIOS: "compress_ratios",
     COUNTS: "mrope_section",
     DICT: "text_config attn_config rope_scaling rope_parameters",
 }

@@ -6,6 +6,7 @@ Neither torch nor transformers is needed here.
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from posenc.schemes.alibi import ALiBi
 from posenc.schemes.learned import Learned
 from posenc.schemes.sinusoidal import Sinusoidal
 from posenc.schemes.t5 import T5
+from posenc.schemes.vo_rope import VORoPE
 
 TOLERANCE = 1e-5
 ROWS = [20, -1]
@@ -72,13 +74,20 @@ def _weights(scheme: Any, options: Any, causal: bool, length: int, q: Any, k: An
     if table is not None:
         params = {"layer": {}, "heads": {"table": table}}
     q, k = (jnp.broadcast_to(a, (length, *a.shape)) for a in (q, k))
-    v = jnp.broadcast_to(jnp.eye(length, dtype=q.dtype)[:, None], (length, k.shape[1], length))
+    plain = _plain_share(scheme)  # values of which a part turns have the weights in the other one
+    v = jnp.eye(length, length if plain == 1 else 64 * math.ceil(length / 64 / plain), dtype=q.dtype)
+    v = jnp.broadcast_to(v[:, None], (length, k.shape[1], v.shape[-1]))
     (scale, cap, chunk), mask = options, "causal" if causal else "full"
     if chunk is not None:
         own = np.arange(length) // chunk
         mask = mask, own[:, None] == own
     out = posenc.attend(scheme, params, q, k, v, positions=at, mask=mask, kernel="dense", scale=scale, cap=cap)
-    return out.swapaxes(0, 1)
+    return out[..., :length].swapaxes(0, 1)
+
+
+def _plain_share(scheme: Any) -> float:
+    """The share of a value's features, the first ones, that the scheme leaves as they are."""
+    return min([1 - one.fraction for one in parts(scheme) if isinstance(one, VORoPE)], default=1.0)
 
 
 def difference(scheme: Any, layer: Layer) -> float:

@@ -8,6 +8,7 @@ SCHEMES = {
     "alibi": "`alibi`",
     "mpt": "`alibi`",
     "falcon": "`rope`, or `alibi` where the config says so",
+    "vo_rope": "`vo_rope` of the last part of each head, a window on every layer",
     "t5": "`t5`, a table of buckets",
     "learned": "`learned`, a table of positions",
     "sinusoidal": "`sinusoidal`",

@@ -63,6 +63,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "layer_types": ["linear_attention", INDEXED] * 4,
     },
     "mimo_v2_flash": {"head_dim": 48},
+    "deepseek_v4": {
+        "num_key_value_heads": 1,
+        "o_groups": 2,
+        "qk_rope_head_dim": 8,
+        "o_lora_rank": 8,
+        "partial_rotary_factor": 0.5,
+        "num_nextn_predict_layers": 0,
+        "layer_types": [SLIDING, "heavily_compressed_attention", SLIDING, "compressed_sparse_attention"] * 2,
+        "compress_rates": {"heavily_compressed_attention": 64, "compressed_sparse_attention": 64},
+    },
     "esmc": {"num_key_value_heads": 4},
     "deepseek_ocr2_text": {"num_key_value_heads": 4, "mlp_layer_types": ["dense"] * 8},
 }
@@ -106,6 +116,10 @@ _QWEN = {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.2
 RELEASED: dict[str, dict[str, Any]] = {
     **dict.fromkeys("qwen3_5_text qwen3_5_moe_text".split(), {"rope_parameters": _QWEN}),
     **dict.fromkeys("glm4_moe qwen3_omni_moe_text glm4v_moe_text".split(), {"head_dim": 128}),
+    "deepseek_v4": {
+        "rope_parameters": None,
+        "rope_scaling": {"type": "yarn", "factor": 16, "original_max_position_embeddings": 65536},
+    },
     **dict.fromkeys("glm4v_text glm_image_text".split(), {"partial_rotary_factor": 0.5}),
 }
 """What released configs of some types have beside the defaults of their classes."""
@@ -151,9 +165,6 @@ NOTES = {
         "its decoder fills a canvas of tokens that see both ways, beside the keys of its encoder, which was not"
         " compared; its encoder is that of 'gemma4_text'",
     ),
-    "deepseek_v4": "beside a window its layers attend to compressed keys, one for several tokens, which no scheme does;"
-    " of the window alone the scheme is \"vo_rope(layout='interleaved', fraction=0.125, at='end') + window(128)\", with"
-    " the base compress_rope_theta on layers that compress",
     **dict.fromkeys(
         "inkling_text inkling_mm_model".split(),
         'its scheme is "inkling", which mixes profiles of distance from the input of each layer; write that',

@@ -18,6 +18,7 @@ LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "ma
 YARN = {"rope_type": "yarn", "factor": 4.0}
 MIMO = f"rope(fraction={64 / 192}) + window(129)"
 LLAMA4 = "rope(base=500000.0, layout='interleaved'), "
+V4 = "vo_rope({}layout='interleaved', fraction=0.125, at='end')"
 GLM4V = {"head_dim": 128, "partial_rotary_factor": 0.5, "model_type": "glm4v_text"}
 GLM4V_TEXT = "mrope(sections=(8, 12, 12), base=10000.0, layout='interleaved', fraction=0.5)"
 QWEN = {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [11, 11, 10]}
@@ -106,6 +107,8 @@ def test_layers_slide_as_in_transformers(case):
         (config_of("mimo_v2_flash", sliding_window_size=128, layer_types=["sliding_attention"]), MIMO),
         (config_of("glm4v", text_config=GLM4V), GLM4V_TEXT),
         (config_of("qwen3_5", text_config=QWEN), QWEN_TEXT),
+        (config_of("deepseek_v4"), f"{V4.format('base=160000.0, ')} + window(128)"),
+        (config_of("deepseek_v4", num_hidden_layers=2, compress_ratios=[0, 0]), f"{V4.format('')} + window(128)"),
         (config_of("bloom", n_head=8), "alibi"),
         (config_of("mpt", attn_config={"alibi": True}), "alibi"),
         (config_of("falcon", alibi=True, hidden_size=128, n_head=2), "alibi(factor=0.125)"),

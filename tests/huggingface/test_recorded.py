@@ -78,6 +78,8 @@ def test_a_wrong_reading_is_seen():
         (("hy_v4", "sizes"), "rope(", "rope(layout='interleaved', "),
         (("qwen3_5_text", "three axes"), "order='interleaved'", "order='chunked'"),
         (("glm4v_moe_text", "three axes"), "sections=(2, 3, 3)", "sections=(3, 3, 2)"),
+        (("deepseek_v4", "bases"), "base=300.0", "base=50.0"),
+        (("deepseek_v4", "bases"), "at='end'", "at='start'"),
         (("mimo_v2_flash", "sizes"), "window(9)", "window(8)"),
     ):
         text = posenc.spec(from_hf(by_name[at].config))

@@ -77,6 +77,7 @@ def test_released_configs_that_are_refused_are_not_promised():
     for config in (
         config_of("ministral3", head_dim=128, rope_parameters=beta),
         config_of("mistral4", head_dim=128, rope_parameters=beta),
+        config_of("deepseek_v4", rope_scaling=YARN),
     ):
         assert "released" in facts.compared()[config["model_type"]]
         with pytest.raises(ValueError):
@@ -119,7 +120,8 @@ def test_released_configs_that_are_refused_are_not_promised():
         (config_of("glm5_next"), "text_config"),
         (config_of("mistral_large4"), "learned number"),
         (config_of("gemma4_assistant", text_config={"model_type": "gemma4_text"}), "keys of another model"),
-        (config_of("deepseek_v4"), "compressed keys.*vo_rope"),
+        (config_of("deepseek_v4", rope_scaling=YARN), "'yarn' of the set 'compress'.*vo_rope.*base=160000.0"),
+        (config_of("deepseek_v4", num_hidden_layers=2, compress_ratios=[0, 5]), "'compression of 5'"),
         (config_of("llava", rope_theta=1e4), "text_config"),
     ],
 )

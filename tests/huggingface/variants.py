@@ -66,6 +66,8 @@ def variants(sizes: dict[str, Any], written: dict[str, Any], facts: Facts) -> It
         yield "rope", sizes | {"position_embedding_type": "rope"}
     if facts.scheme == "zamba2":
         yield "rope", sizes | {"use_mem_rope": True}
+    if facts.scheme == "vo_rope":
+        yield from _turned_values(sizes)
     if facts.turns == "listed":
         yield "no_rope_layers", sizes | {"no_rope_layers": [1, 0] * 4}
         yield "no_rope_interval", sizes | {"no_rope_layer_interval": 3}
@@ -78,6 +80,17 @@ def variants(sizes: dict[str, Any], written: dict[str, Any], facts: Facts) -> It
         yield "alibi", sizes | {"alibi": True}
         yield "rope", sizes | {"alibi": False, "rope_theta": 500.0}
         yield "grouped", sizes | {"new_decoder_architecture": True, "num_kv_heads": 2}
+
+
+def _turned_values(sizes: dict[str, Any]) -> Iterator[Variant]:
+    yield "bases", sizes | {"rope_theta": 50.0, "compress_rope_theta": 300.0}
+    one = {"rope_type": "default", "rope_theta": 70.0, "partial_rotary_factor": 0.25}
+    yield "sets", sizes | {"rope_parameters": {"main": one, "compress": one | {"rope_theta": 900.0}}}
+    yield "flat", sizes | {"rope_theta": 50.0, "rope_parameters": {"rope_type": "default", "rope_theta": 700.0}}
+    yield "scaled", sizes | {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}}
+    plain = {name: value for name, value in sizes.items() if name not in ("partial_rotary_factor", "layer_types")}
+    yield "rotated features", plain | {"qk_rope_head_dim": 4}
+    yield "ratios", plain | {"compress_ratios": [0, 0, 4, 128, 4, 128, 4, 0], "partial_rotary_factor": 0.25}
 
 
 def _rotations(sizes: dict[str, Any], plain: dict[str, Any], facts: Facts) -> Iterator[Variant]:
