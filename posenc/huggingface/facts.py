@@ -29,7 +29,6 @@ class Facts:
     width: int | None = None
     joined: tuple[int, int] | None = None
     pairs: str = ""
-    sharpened: bool = False
     head: int | None = None
     divided: bool = False
     rope: Mapping[str, Any] = field(default_factory=dict)

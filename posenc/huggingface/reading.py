@@ -53,7 +53,7 @@ def _scheme(settings: Settings, config: Settings, facts: Facts) -> Any:
             bind(scheme, Dims(head, 1, head, trained=1))
         except ValueError as error:
             raise ValueError(f"The rotary settings do not fit a head of {head} features: {error}") from error
-    if facts.sharpened and head is not None and kind not in UNSCALED and settings.get("mscale_all_dim"):
+    if facts.joined is not None and head is not None and kind not in UNSCALED and settings.get("mscale_all_dim"):
         scale = magnitude(rotary.need("factor"), settings["mscale_all_dim"]) ** 2 / math.sqrt(head)
         config.left["mscale_all_dim"] = f"it enters the scale of scores, squared: pass {scale:.8g} as attend's scale"
     return scheme
@@ -71,6 +71,11 @@ def _by_type(rotary: RopeSettings) -> Any:
         raise ValueError(
             f"The rope_type {echoed(rotary.kind)} has no setting {echoed(odd[0])}; it has"
             f" {', '.join(sorted(names | COMMON))}."
+        )
+    if beta := rotary.settings.get("llama_4_scaling_beta"):
+        raise ValueError(
+            f"llama_4_scaling_beta is {beta}: the code multiplies queries by 1 + {beta} · log(1 + ⌊p / original⌋),"
+            " which no scheme of posenc does ('llama4' counts from p + 1); multiply them yourself and leave it out."
         )
     try:
         scheme = build(rotary)

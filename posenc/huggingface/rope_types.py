@@ -76,11 +76,6 @@ def _yarn(s: RopeSettings) -> Any:
     scales = s.present_settings(mscale="mscale", mscale_all_dim="mscale_all_dim")
     if "attention_factor" not in settings and len(scales) == 2 and all(scales.values()):  # else the authors use neither
         settings |= scales
-    if beta := s.settings.get("llama_4_scaling_beta"):
-        raise ValueError(
-            f"llama_4_scaling_beta is {beta}: the code multiplies queries by 1 + {beta} · log(1 + ⌊p / original⌋),"
-            " which no scheme of posenc does ('llama4' counts from p + 1); multiply them yourself and leave it out."
-        )
     return YaRN(s.factor(), s.original(), **settings, **s.common)
 
 

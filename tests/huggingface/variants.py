@@ -52,6 +52,9 @@ def variants(sizes: dict[str, Any], written: dict[str, Any], facts: Facts) -> It
         yield "old mrope", plain | {"rope_scaling": old, "rope_theta": 300.0}
     if facts.pairs:
         yield "halves", sizes | {facts.pairs: False}
+    if facts.before:
+        yield "keys before", plain | {facts.before: 11}
+        yield "keys before, and a window", sizes | {facts.before: 11}
     if facts.half_of:
         yield "half", plain | {facts.half_of: 24}
     if facts.both_sides:
