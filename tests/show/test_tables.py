@@ -130,12 +130,12 @@ def test_rows_of_a_broken_text_are_those_of_their_schemes():
     text = tables.table(made.results("a", (made.rope(), made.rope(label="alibi", drop=0.3))), columns=Columns(width=62))
     assert text.startswith("copy\nscheme    n     lr  90% to  8*                16*\n────────  ─  ─────  ──────  ───")
     first, second = text.split("\n\n")[:2]
-    assert first.splitlines()[3] == "alibi   3  0.001      16  1.00 [1.00–1.00]  1.00 [1.00–1.00]"
-    assert second.splitlines()[0] == "scheme  24                32"
+    assert first.splitlines()[3] == "alibi     3  0.001      16  1.00 [1.00–1.00]  1.00 [1.00–1.00]"
+    assert second.splitlines()[0] == "scheme    24                32"
     assert second.splitlines()[2:] == [
-        "alibi   0.59 [0.58–0.60]  0.49 [0.48–0.50]",
-        f"rope    0.79 [0.78–0.80]  {ROPE}",
-        "floor   0.20              0.20",
+        "alibi     0.59 [0.58–0.60]  0.49 [0.48–0.50]",
+        f"rope      0.79 [0.78–0.80]  {ROPE}",
+        "baseline  0.20              0.20",
     ]
 
 
