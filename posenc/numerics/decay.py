@@ -2,9 +2,12 @@
 
     s_ij = Σ_n q_in k_jn exp(P_in - P_jn),   P falls along a document, j ≤ i
 
-Split into exp(P_i) · q and exp(-P_j) · k the factors overflow after a few hundred tokens. So queries go by blocks, each
-with the sums of its first token as an anchor A: exp(P_i - A) and exp(A - P_j) are at most 1 for keys up to that token.
-Keys after it within the block, at most as many as the block has queries, are taken pair by pair.
+Split into exp(P_i) · q and exp(-P_j) · k the factors overflow after a few hundred tokens. With the sums of a token
+between the two as an anchor A, exp(P_i - A) and exp(A - P_j) are at most 1, and one product serves all queries from
+that token on and all keys up to it. So keys before all queries take one product. Where queries are the keys, the first
+half of the keys takes one product with the second half of the queries, and so do the quarters within each half, down to
+squares that are taken pair by pair. Otherwise queries go by blocks: keys up to the first of a block take a product, and
+those within it go pair by pair.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from posenc.numerics.sizes import are_numbers, round_up
 
 BLOCK = 32
 """Queries of a block."""
+LEAF = 16
+"""Queries and keys of a square that is taken pair by pair, within halves of halves."""
 ROUNDING = 1.0
 """More than rounding adds to a difference of sums that is 0."""
 
@@ -33,6 +38,58 @@ def decayed(
     """The products, `[Q, K]`, in memory that grows with the scores and not with their features. Queries stand in the
     order of their indices; keys in any. Of keys after the query it is 0; between two documents it is finite and means
     nothing."""
+    by_blocks = lambda: _by_blocks(q, k, query_sums, key_sums, qi, ki)  # noqa: E731
+    count, keys = q.shape[0], k.shape[0]
+    if not are_numbers(count, keys) or count < BLOCK:
+        return by_blocks()
+    ways = [by_blocks, lambda: _anchored(q, k, query_sums, key_sums)]
+    way = (ki <= qi[0]).all().astype(jnp.int32)
+    if count == keys and count & (count - 1) == 0:
+        ways.append(lambda: _by_halves(q, k, query_sums, key_sums))
+        way = jnp.where((ki == qi).all(), 2, way)
+    return jax.lax.switch(way, ways)
+
+
+def _anchored(
+    q: Float[Array, "*batch Q d"], k: Float[Array, "*batch K d"], query_sums: Array, key_sums: Array
+) -> Float[Array, "*batch Q K"]:
+    """The products of queries with keys that all stand at the first query or before it."""
+    anchor = jax.lax.stop_gradient(query_sums[..., :1, :])
+    turned = (k * jnp.exp(_falling(anchor - key_sums))).swapaxes(-1, -2)
+    return product(q * jnp.exp(_falling(query_sums - anchor)), turned)
+
+
+@jax.checkpoint
+def _pairwise(q: Float[Array, "n Q d"], k: Float[Array, "n K d"], query_sums: Array, key_sums: Array) -> Array:
+    """The products pair by pair, of squares on the diagonal."""
+    apart = _falling(query_sums[:, :, None] - key_sums[:, None])
+    near = (q[:, :, None] * k[:, None] * jnp.exp(apart)).sum(-1)
+    return jnp.where(jnp.tri(q.shape[1], dtype=bool)[None], near, 0)
+
+
+def _by_halves(q: Float[Array, "L d"], k: Float[Array, "L d"], query_sums: Array, key_sums: Array) -> Array:
+    """The square of queries that are the keys, a power of two of them."""
+    cut = lambda a, size: a.reshape(-1, size, a.shape[-1])  # noqa: E731
+    size = min(LEAF, q.shape[0])
+    out = _pairwise(*(cut(a, size) for a in (q, k, query_sums, key_sums)))
+    while size < q.shape[0]:
+        late, early = (lambda a, size=size, n=n: cut(a, 2 * size)[:, n * size : (n + 1) * size] for n in (1, 0))
+        low = _anchored(late(q), early(k), late(query_sums), early(key_sums))
+        first, second = out[::2], out[1::2]
+        rows = jnp.concatenate([first, jnp.zeros_like(first)], -1), jnp.concatenate([low, second], -1)
+        out, size = jnp.concatenate(rows, 1), 2 * size
+    return out[0]
+
+
+def _by_blocks(
+    q: Float[Array, "Q d"],
+    k: Float[Array, "K d"],
+    query_sums: Float[Array, "Q d"],
+    key_sums: Float[Array, "K d"],
+    qi: Int[Array, " Q"],
+    ki: Int[Array, " K"],
+) -> Float[Array, "Q K"]:
+    """The products of queries and keys of any indices."""
     count = q.shape[0]
     rows = min(BLOCK, count) if are_numbers(count) else BLOCK
 

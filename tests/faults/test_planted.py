@@ -36,8 +36,8 @@ FAULTS = {
         MASKS + "sees", " & (ks > 0)[None, :]", "", "shaw", "rows_that_see_nothing_are_zero"
     ),
     "the mask compares positions": Fault(
-        ENCODE + "encode", "(side._replace(position=a.position) for",
-        "(side._replace(position=a.position, index=a.position) for",
+        ENCODE + "encode", "sides = query, Side(key_at.position, ki,",
+        "sides = query._replace(index=at.position), Side(key_at.position, key_at.position,",
         "rope", "tokens_stay_where_positions_say",
     ),
     "positions run on through packed documents": Fault(
@@ -113,8 +113,8 @@ FAULTS = {
         SCANS + "_documents", "jnp.where(b > 0, b, a)", "b", "fox", "padding_inside_is_passed_over"
     ),
     "distance changes its sign in decoding": Fault(
-        CACHE + "extend", "sides[0]._replace(position=at.position), sides[1]._replace(position=position)",
-        "sides[0]._replace(position=-at.position), sides[1]._replace(position=-position)",
+        CACHE + "extend", "key = Side(held.position, ki, segment, None, held_unplaced)",
+        "key, query = Side(-held.position, ki, segment, None, None), query._replace(position=-at.position)",
         "t5(bidirectional=False)", DECODE,
     ),
     "documents are forgotten by the cache": Fault(

@@ -93,3 +93,23 @@ def test_equal_gates_multiply_the_product_and_fox_adds_to_it(x64):
     wall = posenc.attend(posenc.parse("wall"), params, q, k, v, x=x)
     fox = {"layer": {}, "heads": {"w": jnp.zeros((2, 6)), "b": jnp.ones(2)}}
     assert jnp.abs(wall - posenc.attend(posenc.parse("fox"), fox, q, k, v, x=x)).max() > 0.1
+
+
+def test_halves_of_halves_and_far_keys_are_what_blocks_make(x64):
+    """Queries that are the keys, a power of two of them, and keys before all queries, with their gradients."""
+    from posenc.numerics.decay import _by_blocks, decayed
+
+    rng = np.random.default_rng(0)
+    q, k, w = jnp.asarray(rng.normal(size=(3, 64, 8)))
+    sums, index = jnp.cumsum(-3 * jnp.abs(w), 0), jnp.arange(64)
+    for queries, keys in ((slice(0, 64), slice(0, 64)), (slice(32, 64), slice(0, 32))):
+
+        def total(f, q, k, sums, queries=queries, keys=keys):
+            made = f(q[queries], k[keys], sums[queries], sums[keys], index[queries], index[keys])
+            return (made * jnp.cos(jnp.arange(made.size).reshape(made.shape))).sum()
+
+        (ours, pulled), (theirs, expected) = (
+            jax.value_and_grad(lambda *a, f=f: total(f, *a), (0, 1, 2))(q, k, sums) for f in (decayed, _by_blocks)
+        )
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12), pulled, expected)
