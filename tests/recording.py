@@ -101,8 +101,20 @@ def engine():
     files = sorted(path for folder in ENGINE for path in (root / folder).rglob("*.py"))
     whole = hashlib.sha256(version("jax").encode())
     for path in files:
-        whole.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+        whole.update(path.relative_to(root).as_posix().encode() + code(path.read_text(encoding="utf-8")).encode())
     return whole.hexdigest()[:16]
+
+
+def code(source):
+    """The syntax tree of a source without comments, layout and strings that only document: words change no number."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            if isinstance(of := getattr(node, name, None), list):
+                setattr(
+                    node, name, [n for n in of if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))]
+                )
+    return ast.dump(tree)
 
 
 def digest(name):
@@ -117,8 +129,9 @@ def digest(name):
         module = importlib.import_module(open_.pop())
         if module.__name__ in sources:
             continue
-        sources[module.__name__] = inspect.getsource(module)
-        nodes = [n for n in ast.walk(ast.parse(sources[module.__name__])) if isinstance(n, ast.ImportFrom)]
+        source = inspect.getsource(module)
+        sources[module.__name__] = code(source)
+        nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ImportFrom)]
         named = {n.module for n in nodes} | {f"{n.module}.{a.name}" for n in nodes for a in n.names}
         open_ += sorted(n for n in named if n.startswith(SHARED) and (root / f"{n.replace('.', '/')}.py").exists())
     return hashlib.sha256("".join(sources[n] for n in sorted(sources)).encode()).hexdigest()[:16]

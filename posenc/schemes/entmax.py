@@ -14,7 +14,7 @@ from posenc.numerics.precision import product
 from posenc.numerics.temperatures import multiplied
 
 STEPS = 40
-"""Newton steps; half of them reach rounding for rows of a million keys."""
+"""The most Newton steps; half of them reach rounding for rows of a million keys."""
 
 
 class Entmax(Scheme, name="entmax"):
@@ -63,21 +63,37 @@ class Entmax(Scheme, name="entmax"):
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def entmax(alpha: float, s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Float[Array, "Q K"]:
-    """Weights of the seen keys; a row that sees nothing is zero."""
+    """Return the weights of the seen keys; a row that sees nothing is zero.
+
+    Newton's steps end when no row moves by more than rounding.
+    """
     power = 1 / (alpha - 1)
     z = jnp.where(seen, (alpha - 1) * s, -jnp.inf)
     top = z.max(-1, keepdims=True, initial=-jnp.inf)
     z = z - jnp.where(top > -jnp.inf, top, 0)
 
-    def step(_: Any, tau: Float[Array, "Q 1"]) -> Float[Array, "Q 1"]:
+    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        count, tau, _ = state
         above = jnp.maximum(z - tau, 0)
-        slope = jnp.where(above > 0, above, 1) ** (power - 1) * (above > 0)
-        return tau + ((slope * above).sum(-1, keepdims=True) - 1) / jnp.maximum(power * slope.sum(-1, keepdims=True), 1)
+        slope = jnp.where(above > 0, _raised(jnp.where(above > 0, above, 1), power - 1), 0)
+        gap = ((slope * above).sum(-1, keepdims=True) - 1) / jnp.maximum(power * slope.sum(-1, keepdims=True), 1)
+        gap = jnp.where(gap > jnp.finfo(gap.dtype).eps, gap, 0)  # a row that has ended does not move with others
+        return count + 1, tau + gap, gap
 
-    tau = jax.lax.fori_loop(0, STEPS, step, jnp.full_like(top, -1.0))
-    weights = jnp.where(seen, jnp.maximum(z - tau, 0) ** power, 0)
+    def moves(state: tuple[Array, Array, Array]) -> Array:
+        count, _, gap = state
+        return (count < STEPS) & (gap > 0).any()
+
+    start = jnp.full_like(top, -1.0)
+    _, tau, _ = jax.lax.while_loop(moves, step, (jnp.zeros((), jnp.int32), start, jnp.ones_like(start)))
+    weights = jnp.where(seen, _raised(jnp.maximum(z - tau, 0), power), 0)
     total = weights.sum(-1, keepdims=True)
     return weights / jnp.where(total > 0, total, 1)
+
+
+def _raised(a: Float[Array, "*shape"], power: float) -> Float[Array, "*shape"]:
+    """Return a power; a whole one by products, which cost a hundredth of a general one."""
+    return jax.lax.integer_pow(a, round(power)) if abs(power - round(power)) < 1e-12 else a**power
 
 
 @entmax.defjvp
