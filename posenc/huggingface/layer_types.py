@@ -70,7 +70,7 @@ def _leave_chunks(config: Settings) -> None:
     if (size := config.get("attention_chunk_size", CHUNK)) is None:
         raise ValueError("attention_chunk_size is None, and layers of chunked_attention need it; give it.")
     config.left["attention_chunk_size"] = (
-        f"on layers of chunked_attention, which are those that rotate, a token sees its own {size} tokens alone: pass"
+        f"on layers of chunked_attention, by default those that rotate, a token sees its chunk of {size} tokens: pass"
         f" mask=('causal', i // {size} == j // {size}) to attend there"
     )
 

@@ -1,6 +1,7 @@
 """What is read of a config and what is left aside, and configs that no recording stands for."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -36,6 +37,23 @@ def test_a_report_says_what_was_used_and_what_was_left_aside():
     other = report(config_of("mine", rope_theta=1e4, partial_rotary_factor=0.5), like="llama")
     assert (other.model_type, other.read_as) == ("mine", "llama") and "mine read as llama" in str(other)
     assert "partial_rotary_factor" in dict(other.aside), "the code of Llama does not read it"
+
+
+def test_a_mask_or_a_scale_that_goes_with_a_scheme_is_named():
+    """Llama 4's chunks, the choice of an indexer, and the scale of scores of DeepSeek-V3 as released."""
+    chunks = dict(report(config_of("llama4_text", num_hidden_layers=4, attention_chunk_size=16)).aside)
+    assert "i // 16 == j // 16" in chunks["attention_chunk_size"]
+    assert "attention_chunk_size" not in dict(report(config_of("llama4_text", no_rope_layers=[0])).aside)
+    assert "mask=('causal', choice)" in dict(report(config_of("deepseek_v32")).aside)["indexer"]
+    yarn = {
+        "type": "yarn",
+        "factor": 40,
+        "original_max_position_embeddings": 4096,
+        "mscale": 1.0,
+        "mscale_all_dim": 1.0,
+    }
+    scale = dict(report(config_of("deepseek_v3", rope_scaling=yarn)).aside)["mscale_all_dim"]
+    assert f"{(0.1 * math.log(40) + 1) ** 2 / 192**0.5:.8g}" in scale
 
 
 SMALL = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
