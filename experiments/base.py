@@ -1,4 +1,4 @@
-"""In encoders RoPE aliases beyond the trained length; with a base near it, RoPE carries an offset 16 times as far.
+"""In encoders RoPE aliases beyond the trained length; with base 10 it finds most offsets at 16 times that length.
 
 A score under RoPE is a sum of cosines of the distance. If whole turns of its fast pairs meet, a wrong key has the
 phases of the right one: an alias. With a larger base fewer pairs turn over the trained distances, and aliases are

@@ -71,7 +71,7 @@ def better(results: Results, names: Mapping[str, str]) -> str:
             )
             best_of.append(f"{said if below else 'none'} ({plain(results.words.title(task))})")
     tests = "rank-sum tests with Holm's correction"
-    sentences = [f"Clearly best beyond them ({tests}): {'; '.join(best_of)}."] * bool(best_of)
+    sentences = [f"Highest on average beyond them ({tests}): {'; '.join(best_of)}."] * bool(best_of)
     sentences += [f"With fewer than {LEAST} runs no scheme is called better than another."] * (few and not best_of)
     alone = len(hindered) == 1 and not sentences
     for why, tasks in hindered.items():
