@@ -2,12 +2,12 @@
 
     s_ij = Σ_n q_in k_jn exp(P_in - P_jn),   P falls along a document, j ≤ i
 
-Split into exp(P_i) · q and exp(-P_j) · k the factors overflow after a few hundred tokens. With the sums of a token
-between the two as an anchor A, exp(P_i - A) and exp(A - P_j) are at most 1, and one product serves all queries from
-that token on and all keys up to it. So keys before all queries take one product. Where queries are the keys, the first
-half of the keys takes one product with the second half of the queries, and so do the quarters within each half, down to
-squares that are taken pair by pair. Otherwise queries go by blocks: keys up to the first of a block take a product, and
-those within it go pair by pair.
+Split into exp(P_i) · q and exp(-P_j) · k the factors overflow after a few hundred tokens. An anchor A is
+the sums of a token between the two. Then exp(P_i - A) and exp(A - P_j) are at most 1. One product serves all queries
+from that token on, and all keys up to it. So keys before all queries take one product. Queries that are the keys are
+halved: the first half of the keys takes one product with the second half of the queries. Each half is halved again,
+down to squares that are taken pair by pair. All other queries go by blocks. Keys up to the first of a block take a
+product, and those within it go pair by pair.
 """
 
 from __future__ import annotations

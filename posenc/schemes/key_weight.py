@@ -12,8 +12,7 @@ from posenc.numerics.token_numbers import concrete
 
 
 class KeyWeight(Scheme, name="key_weight"):
-    """A number for each key that is added to all of its scores: a weight of quadrature, or the size of a merged token
-    (Bonev et al., 2025, §3; Bolya et al., 2023, §3).
+    """A number for each key, added to all of its scores (Bonev et al., 2025, §3; Bolya et al., 2023, §3).
 
         s_ij = q_i · k_j / √d + log(w_j),    or  + w_j  with form="plain"
 
