@@ -172,7 +172,7 @@ def test_a_text_names_shares_and_they_name_it(text):
     ("{alibi}", "at least two"), ("{alibi: 0, nope: 1}", "at least 1"), ("{alibi: True, nope: 1}", "at least 1"),
     ("{**alibi, nope: 1}", "without stars"), ("{learned, nope}", "acts on the input"),
     ("rope + {alibi, nope}", "one scheme already"), ("{alibi, nope} + rope", "one scheme already"),
-    ("{rope + window(3), nope}", "stands behind"), ("{{alibi, rope}, nope}", "no braces within"),
+    ("{rope + window(3), nope}", "stand behind"), ("{{alibi, rope}, nope}", "no braces within"),
     ("{{alibi, rope} @ offset(3), nope}", "no braces within"),
 ])  # fmt: skip
 def test_what_no_head_can_have_is_refused_in_one_sentence(text, says):
