@@ -1,4 +1,4 @@
-"""In encoders RoPE and T5 keep part of an offset at four times the trained length; only absolute encodings keep an index.
+"""In encoders RoPE and T5 keep part of an offset at four times the trained length; absolute encodings keep an index.
 
 Two probes, mirror images of each other: which token stands three places back, and at which of the first eight indices
 the marked token stands. Trained on sequences of up to 16 tokens, evaluated on up to 64.
@@ -26,11 +26,12 @@ counted = "tokens"
 plan = Plan(steps=1000, seeds=tuple(range(10)), lr=(3e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
 reading = """
 At length 64, over untrained positions, RoPE and T5 find {token_k_back|rope|64} and {token_k_back|t5|64} of the tokens
-three back: above the baseline of {token_k_back|baseline|64}, and far from 0.9. Learned and sinusoidal encodings guess at
-20 ({token_k_back|learned|20}, {token_k_back|sinusoidal|20}), but only they find the index at 64
+three back: above the baseline of {token_k_back|baseline|64}, and far from 0.9. Learned and sinusoidal encodings guess
+at 20 ({token_k_back|learned|20}, {token_k_back|sinusoidal|20}), but only they find the index at 64
 ({index_of_token|learned|64}, {index_of_token|sinusoidal|64}). The best other scheme finds
-{index_of_token|best!learned!sinusoidal|64} of the indices. Symmetric ALiBi does not learn the token three back ({token_k_back|alibi|16}), because its penalty
-prefers the nearest key. RoPE falls in steps, because its angles repeat ([RoPE's aliases](../docs/rope-aliases.md)).
+{index_of_token|best!learned!sinusoidal|64} of the indices. Symmetric ALiBi does not learn the token three back
+({token_k_back|alibi|16}), because its penalty prefers the nearest key. RoPE falls in steps, because its angles repeat
+([RoPE's aliases](../docs/rope-aliases.md)).
 """
 
 
