@@ -81,10 +81,11 @@ def test_what_was_not_run_stays_as_it_was_recorded():
 
 
 def test_a_change_of_shared_mathematics_makes_a_record_old(monkeypatch):
-    before, whole = digest("rope"), recording.inspect.getsource
-    changed = lambda m: whole(m) + "#" * (m.__name__ == "posenc.numerics.rotation")  # noqa: E731
-    monkeypatch.setattr(recording.inspect, "getsource", changed)
-    assert digest("rope") != before and digest("alibi") == digest("alibi")
+    rope, alibi, whole = digest("rope"), digest("alibi"), recording.inspect.getsource
+    for more, changes in (("\nONE = 1", True), ('\n"""Words."""  # and more', False)):
+        changed = lambda m, more=more: whole(m) + more * (m.__name__ == "posenc.numerics.rotation")  # noqa: E731
+        monkeypatch.setattr(recording.inspect, "getsource", changed)
+        assert (digest("rope") != rope) == changes and digest("alibi") == alibi
 
 
 @pytest.mark.ci

@@ -70,7 +70,7 @@ def test_a_committed_experiment_is_reported_in_a_small_file_that_loads_nothing(c
 def test_a_report_has_every_part(committed):
     text = Seen(committed).text
     for part in (
-        "Schemes of distance carry an offset further",
+        "In encoders RoPE and T5 keep part of an offset",
         "trained on 8–16, evaluated at 8, 16, 20, 24, 32, 48, 64 (tokens) on 256 examples each",
         "By length",
         "By place",
