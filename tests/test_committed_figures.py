@@ -88,7 +88,7 @@ def test_every_axis_of_accuracies_or_errors_has_the_floors_of_the_record(path):
         if upright and not up.startswith(("accuracy", "error rate")):
             assert not drawn
             continue
-        assert {"uniform", "prior", "position"} <= set(drawn) and "floors" in caption
+        assert {"uniform", "prior", "position"} <= set(drawn) and "baselines" in caption
         for name, line in drawn.items():
             at = line.get_ydata() if upright else line.get_xdata()
             shares = {round(1 - y if up.startswith("error rate") else y, 9) for y in at}

@@ -101,10 +101,13 @@ def _undeclared(scheme: Scheme, p: dict, dims: Dims) -> str:
 
 
 def _under_other_settings(scheme: Scheme, dims: Dims) -> set[str]:
-    """The names of parameters under the defaults and the samples: a setting may leave out what is declared tied."""
+    """Return the names of parameters under the defaults and the samples: a setting may leave out what is declared tied.
+
+    A share of the heads is narrower than the model, so that it takes the width of its own heads.
+    """
     if not isinstance(type(scheme).tied, frozenset) or not scheme.samples:
         return set()
-    names = set()
+    names, dims = set(), dataclasses.replace(dims, width=dims.heads * dims.head)
     for settings in ({}, *scheme.samples):
         bound = bind(type(scheme)(**settings), dims)
         made = jax.eval_shape(functools.partial(init, bound, dims=dims), jax.random.key(0))

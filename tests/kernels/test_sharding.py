@@ -61,7 +61,7 @@ def test_a_fault_in_the_ring_is_found(fault, report):
 @pytest.mark.ci
 def test_devices_pass_on_what_their_queries_cannot_see_without_a_look(report):
     """Of 8 × 8 meetings, those at or below the diagonal; and each with itself and what is just before."""
-    assert report["looks"] == {"full": 64, "causal": 36, "Window(left=6, right=0, sinks=0)": 15}
+    assert report["looks"] == {"full": 64, "causal": 36, "Window(left=6, right=0, sinks=0, back=None, ahead=None)": 15}
 
 
 def made(text, length, key_heads=4):
