@@ -28,6 +28,8 @@ def on_files(site: Files, config: Any) -> Files:
         made[f"guides/{path.name}"] = pages.localized(path.read_text(encoding="utf-8"))
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     made["guides/changes.md"] = pages.localized(changes.replace("](docs/", "]("))
+    for notebook in sorted((ROOT / "docs").glob("*.ipynb")):
+        made[f"guides/{notebook.name}"] = notebook.read_text(encoding="utf-8")
     for path, content in made.items():
         site.append(File.generated(config, path, content=content))
     for figure in sorted((EXPERIMENTS / "figures").glob("*.svg")):
