@@ -164,7 +164,8 @@ def test_on_a_phone_no_number_of_the_atlas_lies_on_another(opened):
     page = opened("atlas", 390)
     page.wait_for_selector("#atlas-chart svg")
     boxes = page.evaluate(
-        """() => [...document.querySelectorAll("#atlas-chart .mark-text text")].map((text) => {
+        """() => [...document.querySelectorAll("#atlas-chart .mark-text text")].filter(
+        (text) => /^[.\\d]+$/.test(text.textContent)).map((text) => {
         const box = text.getBoundingClientRect(); return [Math.round(box.top), box.left, box.right]; })"""
     )
     lines = {}
