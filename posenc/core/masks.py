@@ -70,7 +70,7 @@ class Window:
 
 
 def lesser(a: int | None, b: int | None) -> int | None:
-    """Return the narrower of two bounds; None is no bound."""
+    """Return the narrower of two bounds; None means unbounded."""
     return a if b is None else b if a is None else min(a, b)
 
 

@@ -17,7 +17,7 @@
 Both sides are compared on one set of sizes, and above the highest floor of each side (`evidence`, `numbers`, `orders`).
 A share is clear of a floor if it is above it by three standard errors of the test set. A positive control is a scheme
 that is clear of a guess in three runs at least. A scheme has learned the trained sizes if its median is 0.9 or more at
-each of them. A scheme that has not learned is no evidence for an order. The worse scheme must have learned, unless the
+each of them. A scheme that has not learned decides no order. The worse scheme must have learned, unless the
 claim says otherwise. This applies only if the models of the publication had learned (`Published.learned`). Our own
 predictions follow the same rule; one that something is not learned says `learned=False`.
 
