@@ -1,44 +1,31 @@
-"""The notebook of docs/ runs from its first cell to its last in an empty folder, with few steps and seeds."""
+"""A scheme and a task show their cards in a notebook, and importing them imports no more."""
 
-import json
-import re
+import subprocess
 import sys
-from pathlib import Path
 
-import pytest
-
-NOTEBOOK = Path(__file__).parent.parent / "docs" / "your-task.ipynb"
+import posenc
+from posenc.lab import tasks
 
 
-def cells(kind):
-    found = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-    return ["".join(cell["source"]) for cell in found if cell["cell_type"] == kind]
+def test_a_scheme_shows_its_card():
+    for text in ("rope", "rope + alibi", "rope + window(3)", "[rope, nope]"):
+        page = posenc.parse(text)._repr_html_()
+        assert page.startswith("<article>") and f"<h1>{text}</h1>" in page
 
 
-@pytest.mark.ci
-@pytest.mark.lab
-def test_every_cell_runs_in_turn(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    space = {"__name__": "notebook"}
-    try:
-        for number, source in enumerate(cells("code"), 1):
-            short = re.sub(r"steps=\d+", "steps=20", source).replace('"--seeds", "6"', '"--seeds", "2"')
-            exec(compile(short, f"{NOTEBOOK.name}, cell {number}", "exec"), space)
-    finally:
-        from posenc.lab.tasks.task import TASKS
-
-        sys.modules.pop("last_but_one", None)
-        TASKS._classes.pop("last_but_one", None)
-    said = capsys.readouterr().out
-    assert "0 fail" in said and "n = 2" in said and (tmp_path / "chapter.html").is_file()
-    assert {"nope", "learned", "rope"} <= {*space["medians"].index} and len(
-        list(tmp_path.glob("figures/length.*"))
-    ) >= 4
+def test_a_task_shows_its_card():
+    page = tasks.parse("copy")._repr_html_()
+    assert "<h1>copy</h1>" in page and "An example of size" in page
 
 
-def test_it_holds_no_output_and_no_count():
-    """An output would be a number that no command regenerates."""
-    found = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-    assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in found)
+def test_what_has_no_card_shows_as_its_text(monkeypatch):
+    def refuse(scheme):
+        raise ValueError("no text names it")
+
+    monkeypatch.setattr("posenc.catalog.schemes.as_html", refuse)
+    assert posenc.parse("rope")._repr_html_() is None
+
+
+def test_importing_a_scheme_imports_no_card():
+    program = "import sys, posenc; posenc.parse('rope'); assert 'posenc.catalog.schemes' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
