@@ -34,7 +34,7 @@ def test_a_mask_carries_a_scheme_that_reads_positions_alone_and_no_other(text):
     mask = mask_of(scheme, params)
     scale = 1.0 if text == "t5" else DIMS.head**-0.5  # T5 does not divide
     close = np.allclose(attention(q, k, v, mask, scale), ours, atol=1e-5)
-    assert close == (text != "rope"), "a rotation is no mask"
+    assert close == (text != "rope"), "no mask can rotate queries and keys"
     try:
         import torch
     except ImportError:

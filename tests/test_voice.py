@@ -30,7 +30,7 @@ BUDGET = {
 
 
 def plain(text):
-    """A text without code, links and comments, which are no words."""
+    """Return a text without its code, links and comments."""
     text = re.sub(r"<!--.*?-->", "", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.DOTALL)
     return re.sub(r"\$[^$]*\$|`[^`]*`|!?\[([^\]]*)\]\([^)]*\)", lambda match: match[1] or "X", text)
 

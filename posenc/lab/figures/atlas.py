@@ -11,7 +11,7 @@ from posenc.lab.figures import style
 from posenc.lab.figures.captions import counts, numbers
 from posenc.lab.figures.panels import Drawing
 from posenc.lab.results import statistics
-from posenc.lab.results.atlas_cells import APART, AtlasCell, atlas_cells, on_probes
+from posenc.lab.results.atlas_cells import APART, AtlasCell, atlas_cells, on_probes, placed
 from posenc.lab.results.results import Results
 from posenc.lab.spec import atlas
 from posenc.lab.spec.run import WITH
@@ -47,10 +47,16 @@ def atlas_drawing(results: Results, rows: Sequence[str] = (), titled: bool = Fal
     With `titled` the columns have titles of tasks in place of their short names.
     """
     cells = [cell for cell in atlas_cells(results) if not rows or cell.row in rows]
-    table_cells = [cell for of_model in on_probes(results) for cell in statistics.cells(of_model)]
+    table_cells = [cell for of_model in on_probes(results) for cell in _of_rows(of_model, rows)]
     runs = f"n = {numbers(cell.n for cell in table_cells)} runs of each scheme and probe, at the rates that tie."
     about = f"{ABOUT}\n{runs} {counts(table_cells)}"
     return Drawing(atlas_table(cells, titled), about, [vars(cell) for cell in cells])
+
+
+def _of_rows(results: Results, rows: Sequence[str]) -> list[statistics.TableCell]:
+    """The cells of some rows, or of all if none is named."""
+    cells, models = statistics.cells(results), results.models()
+    return [c for c in cells if not rows or placed(c.scheme, models.get((c.task, c.scheme), ""))[0] in rows]
 
 
 def atlas_table(cells: Sequence[AtlasCell], titled: bool = False) -> Figure:
