@@ -204,16 +204,14 @@ def _held(key: str, value: object, text: object) -> str:
     )
 
 
+def _shares(cell: AtlasCell) -> tuple[str, ...]:
+    """Shares right at L, 2 L and 4 L, and the best baseline."""
+    return tuple(map(two, (cell.once, cell.twice, cell.four, cell.floor)))
+
+
 def _row(cells: Sequence[AtlasCell]) -> Table:
     columns = ("probe", "model", "at L", "at 2 L", "at 4 L", "baseline at 2 L", "holds", "runs")
-    rows = [
-        (
-            *(c.probe, c.model),
-            *map(two, (c.once, c.twice, c.four, c.floor)),
-            *(c.held, records.runs_named(c.seeds, c.rates)),
-        )
-        for c in cells
-    ]
+    rows = [(c.probe, c.model, *_shares(c), c.held, records.runs_named(c.seeds, c.rates)) for c in cells]
     return Table(f"The atlas: {cells[0].row}", columns, rows)
 
 
@@ -247,10 +245,7 @@ def _doers(name: str, cells: Sequence[AtlasCell]) -> Iterator[Table]:
     for model in atlas.MODELS:
         of = [cell for cell in cells if cell.model == model and cell.probe in probes]
         of.sort(key=lambda c: (-(c.reach or 0), -c.twice, c.row))
-        rows = [
-            (c.row, c.held, *map(two, (c.once, c.twice, c.four, c.floor)), records.runs_named(c.seeds, c.rates))
-            for c in of
-        ]
+        rows = [(c.row, c.held, *_shares(c), records.runs_named(c.seeds, c.rates)) for c in of]
         if rows:
             yield Table(f"{', '.join(atlas.PROBES[probe].task for probe in probes)}, in {model}s", columns, rows)
 

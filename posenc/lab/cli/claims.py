@@ -106,7 +106,7 @@ def block(finding: Reproduction, whole: bool) -> list[str]:
         verdict += ": the other way round" * (finding.verdict == DIFFERS)
     marks = [f"n = {texts['n']}"] * (texts["n"] != "–") + [f"p = {texts['p']}"] * (texts["p"] != "–")
     floor = [f"baseline {texts['floor']}"] * (texts["floor"] != "–")
-    ours = ", ".join([texts["our runs"].replace("–", "no run", 1) if not finding.ours.n else texts["our runs"], *marks])
+    ours = ", ".join([texts["our runs"] if finding.ours.n else "no run", *marks])
     lines = [f"{verdict}: {texts['task']}, {claim}" + f" ({ours})" * (not whole)]
     if whole:
         lines += [f"ours: {ours}; {', '.join([texts['measure'], *floor])}"]
