@@ -47,7 +47,7 @@ def atlas_drawing(results: Results, rows: Sequence[str] = (), titled: bool = Fal
     With `titled` the columns have titles of tasks in place of their short names.
     """
     cells = [cell for cell in atlas_cells(results) if not rows or cell.row in rows]
-    table_cells = [cell for of_model in on_probes(results) for cell in _of_rows(of_model, rows)]
+    table_cells = tuple(cell for of_model in on_probes(results) for cell in _of_rows(of_model, rows))
     runs = f"n = {numbers(cell.n for cell in table_cells)} runs of each scheme and probe, at the rates that tie."
     about = f"{ABOUT}\n{runs} {counts(table_cells)}"
     return Drawing(atlas_table(cells, titled), about, [vars(cell) for cell in cells])
