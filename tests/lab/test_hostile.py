@@ -182,8 +182,7 @@ def test_a_record_of_a_newer_version_is_left_out_and_nothing_is_planned_beside_i
 def test_a_damaged_manifest_of_parameters_names_the_trial(text, runs):
     folder = store.create("a")
     (folder / "params" / "t").mkdir(parents=True)
-    (folder / "params" / "t" / checkpoints.MANIFEST).write_text(text)
-    (folder / "params" / "t" / "data").write_text("x")
+    (folder / "params" / "t" / "manifest.json").write_text(text)
     with pytest.raises(ValueError, match="trial t .*--keep"):
         checkpoints.restore(folder, "t")
 

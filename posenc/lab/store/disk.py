@@ -104,14 +104,14 @@ def find(text: str | os.PathLike) -> Path:
     raise ValueError(f"There are no results at {str(text)!r}; {has}.")
 
 
-def opened(path: Path) -> BinaryIO:
+def opened(path: Path, largest: float = LARGEST) -> BinaryIO:
     """A plain file to read. A pipe or a device, which may never end, is refused by `ValueError`."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # else a pipe waits for its writer
     about, why = os.fstat(descriptor), ""
     if not stat.S_ISREG(about.st_mode):
         why = "is not a plain file; remove it"
-    elif about.st_size > LARGEST:
-        why = f"has {about.st_size} bytes; at most {LARGEST} are read"
+    elif about.st_size > largest:
+        why = f"has {about.st_size} bytes; at most {largest} are read"
     if why:
         os.close(descriptor)
         raise ValueError(f"{_shown(path)} {why}.")
@@ -133,13 +133,14 @@ def part(folder: Path, name: str) -> list[Path]:
     return [place / name for name in sorted(found) if not name.startswith(".")]
 
 
-def write(path: Path, content: bytes) -> Path:
+def write(path: Path, *content: bytes | memoryview) -> Path:
     """Put a whole file in place, or leave what was there. No temporary file survives an error."""
     temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
     with guarded(path):
         try:
             with open(temporary, "xb") as file:
-                file.write(content)
+                for part in content:
+                    file.write(part)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
