@@ -16,7 +16,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from posenc.lab.run import trainer
 from posenc.lab.run.sweep import sweep
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
@@ -74,23 +73,6 @@ def test_training_goes_on_while_a_checkpoint_is_written(uninterrupted, tmp_path,
     found(tmp_path / "x")[1].unlink()
     assert steps(resumed(tmp_path / "x"))[0] == 4
     assert trials(tmp_path / "x") == uninterrupted()
-
-
-def test_a_group_that_fails_twice_after_the_same_checkpoint_drops_it(uninterrupted, tmp_path, monkeypatch, at_once):
-    stopped(tmp_path / "x", 6, every=1e-9)
-
-    def attempt():
-        with monkeypatch.context() as patch:
-            patch.setattr(trainer, "_trial", lambda *_: 1 / 0)
-            watch = Watch()
-            assert sweep(experiment(), tmp_path / "x", watch=watch, save_every=1e9) == 1
-        return notes(watch)
-
-    first, second = attempt(), attempt()
-    assert first[0] == second[0] == "goes on from step 6."
-    assert "step 6" in second[1] and "dropped" in second[1] and len(first) == 2
-    assert kept(tmp_path / "x") == [4]
-    assert notes(resumed(tmp_path / "x")) == ["goes on from step 4."] and trials(tmp_path / "x") == uninterrupted()
 
 
 def little_space(monkeypatch):

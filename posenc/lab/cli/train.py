@@ -236,59 +236,38 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
 
     Without an engine this process trains; an engine has workers train, and this process plans and touches no GPU.
     """
-    interval = save_every(options.save_every)
+    training = Training(options.keep, options.lanes, save_every(options.save_every))
     most = None if options.group_size is None else group_size(options.group_size)
-    if engine is not None:
-        return delegate(requested, options, engine, interval, most)
-    with handling(preempt):  # until the sweep listens itself
-        folder = disk.root() / disk.check_name(requested.name)
+    folder = disk.root() / disk.check_name(requested.name)
+    if engine is not None and not options.dry_run:
+        engine.check()
+    with handling(preempt) if engine is None else planning():  # until the sweep, or an engine, listens itself
         if not options.dry_run:
             disk.check_writable(folder)
         _announce(requested, options.dry_run)
         from posenc.lab.run.plan import examined
-        from posenc.lab.run.sweep import rehearse, sweep
-
-        found = examined(requested)
-        print_faults(found.faults)
-        rehearsal = rehearse(found.trainable[0], folder, found.trainable[1])
-        if options.dry_run:
-            return max(_print_rehearsal(rehearsal, folder), FAILED if found.faults else OK)
-        if rehearsal["done"] < rehearsal["trials"]:
-            print(clean(expectation(requested, rehearsal)), file=sys.stderr)
-        with watching() as watch:
-            sweep_options = {"keep": options.keep, "lanes": options.lanes, "save_every": interval, "group_size": most}
-            code = sweep(found.experiment, folder, runs=found.runs, **sweep_options, watch=watch)
-            code = FAILED if code == OK and found.faults else code
-    if table and code in (OK, FAILED):
-        tabulate(folder)
-    return code
-
-
-def delegate(
-    requested: Experiment, options: TrainOptions, engine: Engine, interval: float, group_size: int | None
-) -> int:
-    """Plan the experiment and have the engine's workers train it; returns the exit code."""
-    folder = disk.root() / disk.check_name(requested.name)
-    if not options.dry_run:
-        engine.check()
-        disk.check_writable(folder)
-    with planning():
-        _announce(requested, options.dry_run)
-        from posenc.lab.run.plan import examined
-        from posenc.lab.run.sweep import plan_experiment, rehearse
+        from posenc.lab.run.sweep import plan_experiment, rehearse, sweep
 
         found = examined(requested)
         print_faults(found.faults)
         if options.dry_run:
-            _print_rehearsal(rehearse(found.trainable[0], folder, found.trainable[1]), folder)
+            print_rehearsal(rehearse(found.trainable[0], folder, found.trainable[1]), folder)
+            if engine is not None:
+                say(engine.preview(folder, training))
+            return FAILED if found.faults else OK
+        if engine is None:
+            rehearsal = rehearse(found.trainable[0], folder, found.trainable[1])
+            if rehearsal["done"] < rehearsal["trials"]:
+                print(clean(expectation(requested, rehearsal)), file=sys.stderr)
+            with watching() as watch:
+                how = {"keep": training.keep, "lanes": training.lanes, "save_every": training.every}
+                code = sweep(found.experiment, folder, runs=found.runs, group_size=most, **how, watch=watch)
+                code = FAILED if code == OK and found.faults else code
         else:
-            plan_experiment(found.experiment, folder, group_size, found.runs)
-    training = Training(options.keep, options.lanes, interval)
-    if options.dry_run:
-        say(engine.preview(folder, training))
-        return OK
-    code = engine.train(folder, training)
-    if engine.waits and code in (OK, FAILED):
+            plan_experiment(found.experiment, folder, most, found.runs)
+    if engine is not None:
+        code = engine.train(folder, training)
+    if table and code in (OK, FAILED) and (engine is None or engine.waits):
         tabulate(folder)
     return code
 
@@ -359,7 +338,7 @@ def save(requested: Experiment, path: Path) -> None:
     disk.write(path, text)
 
 
-def _print_rehearsal(rehearsal: dict[str, Any], folder: Path) -> int:
+def print_rehearsal(rehearsal: Mapping[str, Any], folder: Path) -> None:
     """Print what a sweep would do, as `rehearse` found it."""
     count = f"{plural(rehearsal['trials'], 'trial')} in {plural(rehearsal['programs'], 'program')}"
     count += f", {rehearsal['done']} done"
@@ -367,4 +346,3 @@ def _print_rehearsal(rehearsal: dict[str, Any], folder: Path) -> int:
     timed = f"by matrix products timed just now on {rehearsal['device']}"
     peak = f"and about {rehearsal['memory'] / 2**30:.1f} GiB of memory at its peak"
     say(f"{count}, {todo}, about {lasting(rehearsal['seconds'])} {timed}, {peak}; results would go to {folder}.")
-    return 0

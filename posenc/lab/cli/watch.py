@@ -1,7 +1,7 @@
 """Progress of a sweep on stderr: a moving bar on a terminal, one line per event elsewhere. Both show the time left.
 
-The time left is measured. Finished trials count with all their seconds, compiling and evaluation included. Until the
-first ones finish, the speed of their steps is all that is known, and the estimate is marked as rough.
+The time left follows from all that was done since the sweep began, by whomever, compiling and evaluation included.
+Until the first trials finish, the speed of their steps is all that is known, and the estimate is marked as rough.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ class Watch:
         self.total = self.before = self.finished_trials = self.by_others = 0
         self.sizes: dict[str, int] = {}
         self.parts: dict[str, float] = {}
-        self.begun: dict[str, float] = {}
+        """Group to the part of its steps that is done."""
         self.first: dict[str, tuple[float, float]] = {}
         """Group to the time and the part of its first report, after which its program is compiled."""
-        self.spent = 0.0
-        """Seconds of all finished groups."""
         self.started = self.spoken = time.monotonic()
 
     def begin(self, trials: int, done: int, programs: int | None) -> None:
@@ -37,7 +35,6 @@ class Watch:
         programs."""
         self.total, self.before, self.started = trials, done, time.monotonic()
         self.finished_trials = self.by_others = 0
-        self.spent = 0.0
         earlier = f", {done} of them done earlier" if done else ""
         left = "" if programs is None else f"; {plural(programs, 'program')} to compile"
         self.note(f"{plural(trials, 'trial')}{earlier}{left}")
@@ -56,7 +53,6 @@ class Watch:
     def finished(self, label: str, outcome: str, seconds: float) -> None:
         """Trials of one run ended: done, diverged, failed, ..."""
         self.finished_trials += self.sizes.get(label, 0)
-        self.spent += time.monotonic() - self.begun.get(label, time.monotonic())
         self._forget(label)
         count = f"{self.before + self.finished_trials + self.by_others} of {self.total} trials"
         self.note(f"{label}: {outcome} after {lasting(seconds)}; {count}{self.left()}")
@@ -78,36 +74,23 @@ class Watch:
 
     def left(self) -> str:
         """The time left, as the end of a line; empty until it is known or if nothing is left."""
-        now, done = time.monotonic(), self.finished_trials + self.by_others
-        waiting = self.total - self.before - done - sum(self.sizes.values())
-        if self.finished_trials:
-            each = self.spent / self.finished_trials
-            running = sum(
-                max(trials * each - (now - self.begun[label]), self._steps_left(label, now))
-                for label, trials in self.sizes.items()
-            )
-            seconds = running + each * waiting * self.finished_trials / done
-            return f"; about {lasting(max(seconds, 1))} left" if self.sizes or waiting > 0 else ""
-        for label in self.first:
-            if training := self._steps_left(label, now):
-                duration = now - self.begun[label] + training
-                seconds = training + duration / self.sizes[label] * waiting
-                return f"; roughly {lasting(seconds)} left, and then evaluation"
-        return ""
-
-    def _steps_left(self, label: str, now: float) -> float:
-        """Return the seconds that the steps of a group still take at its own speed, which can be far from that of
-        finished groups. It is 0 until there are two reports."""
-        at, part = self.first.get(label, (now, 0.0))
-        gained = self.parts[label] - part
-        return (1 - self.parts[label]) * (now - at) / gained if gained > 0 else 0.0
+        now, part = time.monotonic(), sum(self.sizes[label] * part for label, part in self.parts.items())
+        done = self.finished_trials + self.by_others + part
+        rest = self.total - self.before - done
+        if rest <= 0:
+            return ""
+        if self.finished_trials or self.by_others:
+            return f"; about {lasting(max((now - self.started) * rest / done, 1))} left"
+        since = {k: (now - at, self.parts[k] - before) for k, (at, before) in self.first.items() if now > at}
+        speed = sum(self.sizes[k] * gained / seconds for k, (seconds, gained) in since.items())
+        return f"; roughly {lasting(rest / speed)} left, and then evaluation" if speed else ""
 
     def _forget(self, label: str) -> None:
-        for kept in (self.sizes, self.begun, self.first, self.parts):
+        for kept in (self.sizes, self.first, self.parts):
             kept.pop(label, None)
 
     def _start(self, label: str, trials: int) -> None:
-        self.sizes[label], self.parts[label], self.begun[label] = trials, 0.0, time.monotonic()
+        self.sizes[label], self.parts[label] = trials, 0.0
 
     def _reach(self, label: str, part: float) -> None:
         self.parts[label] = part
@@ -115,22 +98,10 @@ class Watch:
 
 
 class Elsewhere(Watch):
-    """Lines for a sweep whose groups train elsewhere, many at once: the time left follows from all that is done."""
+    """Lines for a sweep whose groups train elsewhere, many at once: the driver says of each where it starts."""
 
     def group(self, label, trials):
         self._start(label, trials)
-
-    def left(self) -> str:
-        now, part = time.monotonic(), sum(self.sizes[label] * part for label, part in self.parts.items())
-        rest = self.total - self.before - self.by_others - self.finished_trials - part
-        if rest <= 0:
-            return ""
-        if self.finished_trials:
-            done = self.finished_trials + part
-            return f"; about {lasting((now - self.started) * rest / done)} left"
-        since = {k: (now - at, self.parts[k] - before) for k, (at, before) in self.first.items() if now > at}
-        speed = sum(self.sizes[k] * gained / seconds for k, (seconds, gained) in since.items())
-        return f"; roughly {lasting(rest / speed)} left, and then evaluation" if speed else ""
 
 
 class Bar(Watch):

@@ -84,7 +84,6 @@ class Saver:
     def __post_init__(self):
         self._started, self._thread = time.monotonic(), None
         self._problem: BaseException | None = None
-        self._source: Path | None = None
         self._saved = self._requested = 0
 
     def __enter__(self) -> Saver:
@@ -109,7 +108,7 @@ class Saver:
 
     def go_on(self, source: Source) -> None:
         """Training goes on from this checkpoint."""
-        self._source, self._saved = source.path, source.manifest.step
+        self._saved = source.manifest.step
 
     def offer(self, point: Point) -> None:
         """Start to save this point if it is time, and the one before is written."""
@@ -154,14 +153,6 @@ class Saver:
         if self.home is not None:
             checkpoints.drop_group(self.home.folder, self.group)
             self.paths, self._saved = [], 0
-            self.home.changed()
-
-    def note_failure(self) -> None:
-        """The group failed; the second time after the same checkpoint, that one is dropped."""
-        self.wait()
-        if self.home is not None and self._source is not None and self.paths[-1:] == [self._source]:
-            if checkpoints.note_failure(self._source):
-                self.say(f"failed twice after the checkpoint at step {self._saved}, which is dropped")
             self.home.changed()
 
     def _copy(self, home: Home, point: Point) -> tuple[Home, checkpoints.Manifest, np.ndarray] | None:

@@ -29,7 +29,7 @@ import numpy as np
 from posenc.lab.store import disk
 from posenc.lab.store.records import canonical, checksum
 
-FOLDER, PARAMETERS, FAILED = "ckpt", "params", ".failed"
+FOLDER, PARAMETERS = "ckpt", "params"
 NAME = re.compile(r"(\d{1,10})\.[0-9a-f]{16}")
 EVERY = 300.0
 """Seconds between two checkpoints of a group, unless requested otherwise."""
@@ -127,9 +127,11 @@ def free(folder: Path) -> int:
 
 
 def drop(path: Path) -> None:
-    """Remove a checkpoint."""
-    _marker(path).unlink(missing_ok=True)
-    _remove(path)
+    """Remove a checkpoint: a file, or a folder of version 0.2.0."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def drop_group(folder: Path, group: str) -> None:
@@ -145,17 +147,7 @@ def groups(folder: Path) -> list[str]:
 def tidy(folder: Path, group: str) -> None:
     """Remove what a kill left half written of a group that is ours."""
     for leftover in disk.inside(folder, FOLDER, group).glob(".*.tmp"):
-        _remove(leftover)
-
-
-def note_failure(path: Path) -> bool:
-    """Remember that a group failed after it went on from a checkpoint; true the second time, when that is dropped."""
-    if _marker(path).exists():
-        drop(path)
-        return True
-    if path.exists():
-        disk.write(_marker(path), b"")
-    return False
+        drop(leftover)
 
 
 def save_parameters(folder: Path, trial: str, params: Any) -> Path:
@@ -228,15 +220,3 @@ def _of_0_2(folder: Path) -> Any:
         raise ValueError(f"{wrong[0]} does not match its checksum")
     with ocp.PyTreeCheckpointer() as reader:
         return reader.restore((folder / "state").resolve())
-
-
-def _marker(path: Path) -> Path:
-    return path.with_name(path.name + FAILED)
-
-
-def _remove(path: Path) -> None:
-    """Remove a file, or a folder of version 0.2.0."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

@@ -99,7 +99,7 @@ class Mirror:
         """Copy all. The reader of the copy names a damaged one."""
         self.near.mkdir(parents=True, exist_ok=True)
         for path in self.far.iterdir() if self.far.exists() else ():
-            if checkpoints.NAME.fullmatch(path.name.removesuffix(checkpoints.FAILED)) and path.is_file():
+            if checkpoints.NAME.fullmatch(path.name) and path.is_file():
                 (self.near / path.name).write_bytes(path.read_bytes())
                 self._sent.add(path.name)
 
