@@ -50,8 +50,7 @@ class Recorder:
     def record(self, lines):
         first, found = lines[0], []
         for line in lines:
-            knobs = json.loads(records.canonical(vars(line.knobs) | {"other": {}}))
-            knobs.pop("other")
+            knobs = json.loads(records.canonical(vars(line.knobs)))
             share = self.right[line.knobs.lr]
             lost, seed = share is None, line.knobs.seed
             curve, validation, outcome = ({}, {}, "diverged") if lost else ({4: share, 8: share}, {4: share}, "done")

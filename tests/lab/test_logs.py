@@ -277,12 +277,6 @@ def test_a_full_disk_leaves_a_log_as_it_was(written, first, monkeypatch):
     assert made.rope((7,))["trials"][0]["id"] in trials(folder) and store.read_records(folder).problems == ()
 
 
-def test_a_large_log_is_followed_by_another(monkeypatch):
-    monkeypatch.setattr(logs, "LARGEST", 3000)
-    folder = filled()
-    assert len(list((folder / "records").iterdir())) > 1 and store.status(folder).counts["done"] == 8
-
-
 def test_a_group_that_was_trained_again_counts_once_and_what_differs_is_named():
     folder = filled()
     before = store.read_records(folder)

@@ -113,11 +113,3 @@ def test_what_no_plan_can_hold_is_refused_by_its_line_with_what_is_needed(key, v
     made.replanned(folder, lambda line: line | {key: value})
     with pytest.raises(ValueError, match=f"line [12] .* as .*{said}.* is needed"):
         store.read_plan(folder)
-
-
-def test_what_a_later_version_adds_to_a_line_is_kept():
-    folder = planned(("rope", (0,)))
-    path = folder / "plan.jsonl"
-    run, line = path.read_text().splitlines(keepends=True)
-    path.write_text(run + with_keys(later=1)(line))
-    assert store.read_plan(folder)[0].other == {"later": 1}

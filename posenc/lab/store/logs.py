@@ -18,6 +18,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -36,16 +37,12 @@ from posenc.lab.store.schema import OLDER, GroupRecord
 SCHEMA = 3
 """Schema of a line."""
 SUFFIX = ".jsonl"
-LARGEST = 2**28
-"""Bytes after which a writer begins another file."""
 UNUSABLE = (ValueError, TypeError, RecursionError, OSError)
 """Errors that reading a damaged file raises."""
 SHOWN = 6
 """Damaged lines that a message names."""
 CUT = "it has no end, so it is being written, or was cut short by a kill"
 DAMAGED = "its checksum does not match its content, so it was damaged or edited"
-HEAD = ("name", "ids", "outcomes", "compiled")
-"""The keys before a record; lines of schema 3 have the first alone."""
 _START = re.compile(rb'\{"schema":[123],"sha256":"([0-9a-f]{64})",')
 """The beginning of a line; the checksum seals what follows it."""
 _NAME = re.compile(rb'"name":"([0-9a-f]{32})",')
@@ -104,9 +101,9 @@ class Entry(NamedTuple):
         """Its content, read again where it was not kept."""
         if self.record is not None:
             return self.record
-        with disk.opened(self.path) as file:
+        with disk.opened(self.path, math.inf) as file:
             file.seek(self.start)
-            return _record(unseal(file.readline())[0])
+            return record_of(parsed(unseal(file.readline())[0]))
 
 
 class Damage(NamedTuple):
@@ -194,7 +191,7 @@ def check_version(folder: Path) -> None:
     """Refuse a folder with records of a newer posenc, before anything is computed that could not be stored there."""
     for path in disk.part(folder, "records"):
         if path.is_file():
-            with disk.opened(path) as file:  # a log is of one version, as it has one writer
+            with disk.opened(path, math.inf) as file:  # a log is of one version, as it has one writer
                 newer = _version(file.readline())
             if newer > SCHEMA:
                 raise ValueError(
@@ -247,7 +244,7 @@ def read_log(path: Path, contents: bool, start: int = 0, number: int = 1) -> Ite
     """
     if path.is_symlink():
         raise ValueError("it is a link, and a run folder holds plain files only")
-    with disk.opened(path) as file:
+    with disk.opened(path, math.inf) as file:
         file.seek(start)
         for number, line in enumerate(file, number):  # noqa: B020
             try:
@@ -261,20 +258,14 @@ def read_log(path: Path, contents: bool, start: int = 0, number: int = 1) -> Ite
 
 def _entry(path: Path, number: int, start: int, line: bytes, contents: bool) -> Entry:
     content, sum = unseal(line)
-    record = _record(content) if contents else None
+    record = record_of(parsed(content)) if contents else None
     try:
         brief = _BRIEFS.decode(content)
     except ValueError:
-        _record(content)  # which says better what is wrong
+        record_of(parsed(content))  # which says better what is wrong
         raise
     name, compiled = digest([trial.id for trial in brief.trials]), brief.provenance.compiled
     return Entry(path, number, start, sum, name, brief.trials, (compiled and compiled.seconds) or 0.0, record)
-
-
-def _record(content: bytes) -> GroupRecord:
-    """The record that the JSON of a line holds. Raises `UNUSABLE`."""
-    body = parsed(content)
-    return record_of({key: value for key, value in body.items() if key not in HEAD})
 
 
 def _entries(folder: Path, contents: bool) -> tuple[list[Entry], list[str], int]:
@@ -359,7 +350,7 @@ class Writer:
         with self._lock, disk.guarded(folder):
             key = os.getpid(), folder.absolute()  # a fork has files of its own
             path, size = self._files.get(key) or (None, 0)
-            if path is None or size > LARGEST or not path.exists() or path.stat().st_size != size:
+            if path is None or not path.exists() or path.stat().st_size != size:
                 path, size = folder / _file_name(), 0  # nobody else writes there, now or later
             _append(path, line, create=not size)
             self._files[key] = path, size + len(line) + 1

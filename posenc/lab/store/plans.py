@@ -180,10 +180,9 @@ def _line(content: dict[str, Any], where: str, runs: Mapping[str, PlannedTrial])
     line = read_line(TrialLine, content, where, RESTORE)
     if (shared := runs.get(line.run)) is None:
         raise ValueError(f"{where} names a run that no line before it has; {RESTORE}.")
-    if twice := sorted(line.other.keys() & vars(shared).keys()):
-        raise ValueError(f"{where} has {twice[0]!r} beside the run that it names; {RESTORE}.")
-    own = {"id": line.id, "group": line.group, "knobs": line.knobs, "other": shared.other | line.other}
-    return PlannedTrial(**vars(shared) | own)
+    if more := sorted(content.keys() - vars(line).keys()):
+        raise ValueError(f"{where} has {more[0]!r} beside the run that it names; {RESTORE}.")
+    return replace(shared, id=line.id, group=line.group, knobs=line.knobs)
 
 
 def _checked(line: PlannedTrial, where: str) -> PlannedTrial:

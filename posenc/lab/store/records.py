@@ -175,7 +175,7 @@ def unsealed(content: Any) -> GroupRecord:
     _version(content)
     if content.get("sha256") not in _sums({k: v for k, v in content.items() if k != "sha256"}):
         raise ValueError("its checksum does not match its content, so it was damaged or edited")
-    return record_of({k: v for k, v in content.items() if k not in ("schema", "sha256")})
+    return record_of(content)
 
 
 def record_of(content: Any) -> GroupRecord:

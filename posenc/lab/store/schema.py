@@ -2,13 +2,12 @@
 
 The types of the fields are the schema, which msgspec checks, ranges of numbers among it. `X` must be there, and `X |
 None` may be null. `X | None = None` may be missing, as in older files, and is then not written either. Keys that this
-version does not know are kept in `other`. `check_record` checks what types cannot. A checksum shows that a record is as
-it was written, and not that posenc wrote it.
+version does not know are left out. `check_record` checks what types cannot. A checksum shows that a record is as it was
+written, and not that posenc wrote it.
 """
 
 from __future__ import annotations
 
-import functools
 import operator
 import re
 import sys
@@ -53,9 +52,6 @@ TUNING = "tuning"
 @dataclass(frozen=True)
 class Part:
     """A part of a file."""
-
-    other: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
-    """Keys that this version does not know."""
 
 
 @dataclass(frozen=True)
@@ -211,15 +207,15 @@ def read(cls: type[T], content: Any, where: str = "") -> T:
     `where` says in the message where the part was found; without it the part is called it.
     """
     try:
-        return msgspec.convert(_with_other(cls, content), cls, str_keys=True)
+        return msgspec.convert(content, cls, str_keys=True)
     except msgspec.ValidationError as error:
-        raise ValueError(_sentence(str(error), cls, _with_other(cls, content), where or "it")) from None
+        raise ValueError(_sentence(str(error), cls, content, where or "it")) from None
 
 
 def written(part: Part) -> dict[str, Any]:
     """Return the part as JSON, its keys in the order of the file."""
-    made = {f.name: (f.default is MISSING, getattr(part, f.name)) for f in fields(part) if f.name != "other"}
-    return {name: _json(value) for name, (needed, value) in made.items() if needed or value is not None} | part.other
+    made = {f.name: (f.default is MISSING, getattr(part, f.name)) for f in fields(part)}
+    return {name: _json(value) for name, (needed, value) in made.items() if needed or value is not None}
 
 
 def read_line(cls: type[P], content: Any, where: str, remedy: str) -> P:
@@ -321,32 +317,6 @@ def _check_run(run: Mapping[str, Any]) -> None:
     for name, kind, called in (("model", str, "a text"), ("revisions", dict, "a dict"), ("sources", dict, "a dict")):
         if not isinstance(run.get(name, kind()), kind):
             raise ValueError(f"{name} of its run is {echoed(run[name])}; it is {called}")
-
-
-@functools.cache
-def _names(cls: type[Part]) -> tuple[frozenset[str], dict[str, type[Part]]]:
-    """The keys of a part, and the parts among them."""
-    hints = typing.get_type_hints(cls)
-    kinds = {f.name: (hints[f.name], *typing.get_args(hints[f.name])) for f in fields(cls) if f.name != "other"}
-    return frozenset(kinds), {name: kind for name, each in kinds.items() for kind in each if is_dataclass(kind)}
-
-
-def _with_other(cls: type[Part], content: Any) -> Any:
-    """Return the JSON with all that this version does not know of each part under "other"."""
-    if not isinstance(content, dict):
-        return content
-    names, parts = _names(cls)
-    made = content
-    if not content.keys() <= names:
-        made = {name: value for name, value in content.items() if name in names}
-        made["other"] = {name: value for name, value in content.items() if name not in names}
-    for name, part in parts.items():
-        value = made.get(name)
-        if isinstance(value, list):
-            made = made | {name: [_with_other(part, each) for each in value]}
-        elif (apart := _with_other(part, value)) is not value:
-            made = made | {name: apart}
-    return made
 
 
 def _sentence(text: str, cls: type[Part], content: Any, called: str) -> str:
