@@ -3,8 +3,7 @@
 LAWS         text: (size, law, bound): `law(bound)` is the exact distribution of prompts at that size, `bound` the
              number that an inclusive end would make one larger
 VARIED       names or texts of tasks whose text varies in length at one size; others are as long as `tokens` says
-BROKEN       (text, size, module of posenc.tasks, name in it, what to put there): the oracle must see it
-PLANTED      (text, function, a piece of its source, what replaces it, which check must see it), as in `tests.planting`:
+PLANTED      (text, function of posenc.lab.tasks, a piece of its source, what replaces it, which check must see it):
              "oracle"; "law", which is that text's of LAWS; "leak"; or "form", of a batch
 """
 
@@ -22,5 +21,4 @@ def _dicts(name):
     return {key: value for family in FAMILIES.values() for key, value in getattr(family, name, {}).items()}
 
 
-LAWS, VARIED = _dicts("LAWS"), _lists("VARIED")
-BROKEN, PLANTED = _lists("BROKEN"), _lists("PLANTED")
+LAWS, VARIED, PLANTED = _dicts("LAWS"), _lists("VARIED"), _lists("PLANTED")

@@ -2,7 +2,6 @@
 
 from itertools import product
 
-from posenc.lab.tasks import digits
 from tests.tasks.law import even
 
 E = "addition(format='{}')".format
@@ -31,15 +30,11 @@ LAWS = {
 
 VARIED = ["addition"]
 
-
-def turned(*given, backwards, **more):
-    return digits.spelled(*given, backwards=not backwards, **more)
-
-
-BROKEN = [
-    ("addition", 6, "addition", "carried", lambda columns, most: columns % 10),
-    ("addition", 6, "digits", "last_true", lambda flags: 0 * flags),
-    (E("plain"), 6, "addition", "spelled", turned),
-    (E("abacus"), 6, "addition", "written", lambda x: digits.written(x) - 1),
-    ("addition_multi", 6, "addition", "carried", lambda columns, most: digits.carried(columns, 18)),
-]
+PLANTED = [
+    ("addition", "addition:_sums",
+     "carried(jnp.sum(values, axis=1, dtype=INT), 9 * k)", "jnp.sum(values, axis=1, dtype=INT) % 10", "oracle"),
+    ("addition", "digits:carried", "last_true(columns != TEN - 1)", "0 * columns", "oracle"),
+    ("addition(format='plain')", "addition:_sums", "backwards=form.result ==", "backwards=form.result !=", "oracle"),
+    ("addition(format='abacus')", "addition:_sums", "else written(result)", "else written(result) - 1", "oracle"),
+    ("addition_multi", "addition:_sums", "dtype=INT), 9 * k)", "dtype=INT), 18)", "oracle"),
+]  # fmt: skip

@@ -2,9 +2,6 @@
 
 from itertools import product
 
-import jax.numpy as jnp
-
-from posenc.lab.tasks import binary
 from tests.tasks.law import even
 
 
@@ -43,22 +40,10 @@ LAWS = {
     "compute_sqrt": (5, radicands, 31),
 }
 
-
-ADD, ROOT, ENDED, CARRIES = binary.add, binary.root, binary.ended, binary._carries
-
-
-def high_bits_first(x, y):
-    return ADD(x[:, ::-1], y[:, ::-1])[:, ::-1]
-
-
-def carried_once(makes, passes):
-    """A carry that is handed on gets lost."""
-    return CARRIES(makes, jnp.zeros_like(passes))
-
-
-BROKEN = [
-    ("binary_addition", 8, "binary", "add", high_bits_first),
-    ("binary_addition", 8, "binary", "_carries", carried_once),
-    ("binary_multiplication", 8, "binary", "multiply", ADD),
-    ("compute_sqrt", 8, "binary", "root", lambda pairs: ROOT(pairs)[:, ::-1]),
-]
+PLANTED = [
+    ("binary_addition", "binary:BinaryAddition.make", "add(x, y)", "add(x[:, ::-1], y[:, ::-1])[:, ::-1]", "oracle"),
+    # a carry that is handed on gets lost
+    ("binary_addition", "binary:add", "s == 2, s == 1", "s == 2, s == 3", "oracle"),
+    ("binary_multiplication", "binary:BinaryMultiplication.make", "multiply(x, y)", "add(x, y)", "oracle"),
+    ("compute_sqrt", "binary:ComputeSqrt.make", "first + 1))", "first + 1))[:, ::-1]", "oracle"),
+]  # fmt: skip

@@ -3,7 +3,6 @@
 from collections import Counter
 from itertools import product
 
-from posenc.lab.tasks import digits
 from tests.tasks.law import even, words
 
 
@@ -41,9 +40,6 @@ LAWS = {
 
 VARIED = ["bitwise_or"]
 
-
-def turned(*given, backwards, **more):
-    return digits.spelled(*given, backwards=not backwards, **more)
-
-
-BROKEN = [("bitwise_or", 6, "bitwise", "spelled", turned)]
+PLANTED = [
+    ("bitwise_or", "bitwise:BitwiseOr.make", "sign=OR, backwards=True", "sign=OR, backwards=False", "oracle"),
+]  # fmt: skip

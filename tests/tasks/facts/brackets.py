@@ -2,10 +2,6 @@
 
 from itertools import product
 
-import jax.numpy as jnp
-
-from posenc.lab.tasks import brackets, draw
-
 PLUS, MINUS, TIMES = 5, 6, 7
 
 
@@ -48,20 +44,8 @@ def equations(n):
 
 LAWS = {"modular_arithmetic_brackets": (7, lambda left: written(7, 3, left), 3), "solve_equation": (9, equations(9), 7)}
 
-
-VALUE = brackets._value
-
-
-def without_minus(length, left, d, op):
-    return VALUE(length, left, d, jnp.where(op == MINUS, PLUS, op))
-
-
-def operands_swapped(length, left, d, op):
-    return -VALUE(length, left, d, op) % 5
-
-
-BROKEN = [
-    ("modular_arithmetic_brackets", 9, "brackets", "_value", without_minus),
-    ("modular_arithmetic_brackets", 9, "brackets", "_value", operands_swapped),
-    ("solve_equation", 9, "brackets", "pick", lambda x, place: draw.pick(x, (place + 1) % 4)),
-]
+PLANTED = [
+    ("modular_arithmetic_brackets", "brackets:_value", "[a + b, a - b]", "[a + b, a + b]", "oracle"),
+    ("modular_arithmetic_brackets", "brackets:_value", "[a + b, a - b]", "[a + b, b - a]", "oracle"),
+    ("solve_equation", "brackets:SolveEquation.make", "pick(made.text, x)", "pick(made.text, (x + 1) % 4)", "oracle"),
+]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from itertools import permutations
 
-from posenc.lab.tasks import draw
 from tests.tasks.law import even, words
 
 
@@ -33,16 +32,12 @@ LAWS = {
     "reverse(symbols=5)": (3, copy, 5),
 }
 
-
-BROKEN = [("reverse(variant='then_copy')", 6, "copying", "gather", lambda x, where: draw.gather(x, where + 1))]
-
-COPY = "posenc.lab.tasks.copying:Copy."
-
 PLANTED = [
-    ("copy", "posenc.lab.tasks.layout:prompted", "(i < eos)", "(i < eos - 1)", "oracle"),  # EOS is not scored
-    ("copy", "posenc.lab.tasks.layout:prompted", "i <= sep, strata", "i <= sep + 1, strata", "leak"),
-    ("copy(variant='random_twice')", COPY + "_text", "j - middle - 1", "j - middle", "oracle"),
-    ("copy(variant='repeat_twice')", COPY + "_answer", "2 * n}", "2 * n + 1}", "oracle"),
-    ("copy(distinct=True, symbols=5)", COPY + "_text", "if self.distinct", "if not self.distinct", "law"),
-    ("copy(variant='substitute', symbols=5)", COPY + "_text", "(a + 1 + ", "(a + ", "law"),  # by itself, at times
-]
+    ("copy", "layout:prompted", "(i < eos)", "(i < eos - 1)", "oracle"),  # EOS is not scored
+    ("copy", "layout:prompted", "i <= sep, strata", "i <= sep + 1, strata", "leak"),
+    ("copy(variant='random_twice')", "copying:Copy._text", "j - middle - 1", "j - middle", "oracle"),
+    ("copy(variant='repeat_twice')", "copying:Copy._answer", "2 * n}", "2 * n + 1}", "oracle"),
+    ("copy(distinct=True, symbols=5)", "copying:Copy._text", "if self.distinct", "if not self.distinct", "law"),
+    ("copy(variant='substitute', symbols=5)", "copying:Copy._text", "(a + 1 + ", "(a + ", "law"),  # by itself, at times
+    ("reverse(variant='then_copy')", "copying:Reverse.make", "gather(x, where)", "gather(x, where + 1)", "oracle"),
+]  # fmt: skip

@@ -2,8 +2,6 @@
 
 import datetime
 
-import numpy as np
-
 from posenc.lab.tasks import dates
 from tests.tasks.law import even
 
@@ -29,7 +27,7 @@ LAWS = {"date_format": (3, written, 3)}
 
 VARIED = ["date_format"]
 
-
-DAY_FIRST = np.array([dates.POOL.index(c) for c in "YyXx-dD-mM"], np.int32)
-
-BROKEN = [("date_format", 9, "dates", "ANSWER", DAY_FIRST)]
+PLANTED = [
+    ("date_format", "dates:DateFormat.make",
+     "jnp.asarray(ANSWER)", "jnp.asarray(ANSWER[[0, 1, 2, 3, 4, 8, 9, 7, 5, 6]])", "oracle"),
+]  # fmt: skip

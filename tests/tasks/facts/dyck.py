@@ -1,6 +1,5 @@
 """Brackets."""
 
-from posenc.lab.tasks import dyck as made
 from tests.tasks.law import words
 
 
@@ -33,8 +32,8 @@ def dyck(depth, length=8, kinds=2):
 
 LAWS = {"dyck(kinds=2, depth=3)": (8, dyck, 3), "dyck(full=True, kinds=2, depth=3)": (8, dyck, 3)}
 
-
-BROKEN = [
+PLANTED = [
     # a word that goes a bracket deeper than the stack loses the kind of that bracket
-    ("dyck(kinds=2, depth=3)", 40, "dyck", "_rises", lambda length, depth, f=made._rises: f(length, depth + 1)[:, :-1])
-]
+    ("dyck(kinds=2, depth=3)", "dyck:Dyck.make",
+     "_rises(n_max, deepest)", "_rises(n_max, deepest + 1)[:, :-1]", "oracle"),
+]  # fmt: skip

@@ -2,8 +2,6 @@
 
 from itertools import product
 
-from posenc.lab.tasks import draw
-
 
 def flip_flop(pairs):
     law = {}
@@ -22,5 +20,6 @@ def flip_flop(pairs):
 
 LAWS = {"flip_flop(p=0.6)": (8, flip_flop, 4)}
 
-
-BROKEN = [("flip_flop", 40, "flipflop", "last_true", lambda flags: draw.last_true(flags) * 0)]
+PLANTED = [
+    ("flip_flop", "flipflop:FlipFlop.make", "last_true(what == WRITE)", "0 * what", "oracle"),
+]  # fmt: skip

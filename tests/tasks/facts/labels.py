@@ -2,7 +2,6 @@
 
 from itertools import product
 
-from posenc.lab.tasks import labels
 from tests.tasks.law import even
 
 
@@ -15,10 +14,9 @@ LAWS = {"sort_labels(labels=3)": (1, one_entry, 3)}
 
 VARIED = ["sort_labels"]
 
-ORDER = labels._order
-
-BROKEN = [
-    ("sort_labels", 8, "labels", "_order", lambda values, listed: ORDER(values[:, :, :-1], listed)),
-    ("sort_labels", 8, "labels", "_order", lambda values, listed: ORDER(values[:, :, ::-1], listed)),
-    ("sort_labels", 8, "labels", "_order", lambda values, listed: ORDER(values, listed | True)),
-]
+PLANTED = [
+    ("sort_labels", "labels:SortLabels.make", "_order(values,", "_order(values[:, :, :-5],", "oracle"),
+    ("sort_labels", "labels:SortLabels.make", "_order(values,", "_order(values[:, :, ::-1],", "oracle"),
+    ("sort_labels", "labels:SortLabels.make",
+     "entry < length[:, None]))", "entry < n_max + 0 * length[:, None]))", "oracle"),
+]  # fmt: skip

@@ -1,7 +1,5 @@
 """Addition, the highest digit first."""
 
-import numpy as np
-
 from tests.tasks.law import even, words
 
 VARIED = ["addition_kazemnejad"]
@@ -13,13 +11,8 @@ def digits(ten):
 
 LAWS = {"addition_kazemnejad(shortest=1)": (1, digits, 10)}
 
-
-def leading_zero(digits):
-    """As long as the longest sum."""
-    return np.int32(digits.shape[1]) + 0 * digits[:, 0]
-
-
-BROKEN = [
-    ("addition_kazemnejad", 6, "long_addition", "carried", lambda columns, most: columns % 10),
-    ("addition_kazemnejad", 6, "long_addition", "written", leading_zero),
-]
+PLANTED = [
+    ("addition_kazemnejad", "long_addition:AdditionKazemnejad.make", "carried(x + y, 18)", "(x + y) % 10", "oracle"),
+    ("addition_kazemnejad", "long_addition:AdditionKazemnejad.make",
+     "written(sums)", "jnp.full_like(n, sums.shape[1])", "oracle"),
+]  # fmt: skip

@@ -2,9 +2,6 @@
 
 from itertools import product
 
-import jax.numpy as jnp
-
-from posenc.lab.tasks import minesweeper
 from tests.tasks.law import words
 
 
@@ -32,14 +29,7 @@ LAWS = {"minesweeper(shortest=1)": (2, boards, 2)}
 
 VARIED = ["minesweeper"]
 
-AROUND = minesweeper._around
-
-
-def round_the_edge(board):
-    return sum(jnp.roll(board, (y, x), (1, 2)) for y, x in product((-1, 0, 1), repeat=2) if y or x)
-
-
-BROKEN = [
-    ("minesweeper", 6, "minesweeper", "_around", lambda board: jnp.roll(AROUND(board), 1, axis=1)),
-    ("minesweeper(other='same')", 6, "minesweeper", "_around", round_the_edge),
-]
+PLANTED = [
+    ("minesweeper", "minesweeper:_around", "rows[:, :, :-2] + rows", "rows", "oracle"),
+    ("minesweeper", "minesweeper:_around", "(1, 1), (1, 1))", "(2, 0), (1, 1))", "oracle"),
+]  # fmt: skip

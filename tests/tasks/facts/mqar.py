@@ -2,8 +2,6 @@
 
 from itertools import permutations
 
-from posenc.lab.tasks import draw
-
 
 def mqar(slots):
     """One pair of six symbols, so two keys and three values, in eight tokens: the key comes again in one slot."""
@@ -37,10 +35,8 @@ LAWS = {
     "mqar(symbols=6, pairs=2, power=1.0, random_non_queries=True)": (8, random_fillers, 6),
 }
 
-
-def among_all(self, key, k, length):
-    """Fillers that may be one of the row's keys, as in the released code."""
-    return draw.integers(key, k.shape[0], length, self.symbols)
-
-
-BROKEN = [("mqar(symbols=12, pairs=2, random_non_queries=True)", 20, "mqar", "MQAR._fillers", among_all)]
+PLANTED = [
+    # fillers may be keys of the row
+    ("mqar(symbols=12, pairs=2, random_non_queries=True)", "mqar:MQAR._fillers",
+     "if self.as_released", "if True", "oracle"),
+]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from itertools import product
 
-from posenc.lab.tasks import digits
 from tests.tasks.law import even
 
 
@@ -14,8 +13,9 @@ LAWS = {"multiply_nxm": (1, one_digit(0), 10), "multiplication_abacus": (1, one_
 
 VARIED = ["multiplication_abacus"]
 
-BROKEN = [
-    ("multiply_nxm(m=2)", 6, "multiplication", "product", lambda a, b: digits.product(a, b[:, ::-1])),
-    ("multiplication_abacus", 6, "multiplication", "carried", lambda columns, most: digits.carried(columns, 18)),
-    ("multiplication_abacus", 6, "multiplication", "written", lambda x: 0 * digits.written(x) + x.shape[1]),
-]
+PLANTED = [
+    ("multiply_nxm(m=2)", "multiplication:_products", "product(a, b)", "product(a, b[:, ::-1])", "oracle"),
+    ("multiplication_abacus", "multiplication:_products", "81 * min(a.shape[1], b.shape[1])", "18", "oracle"),
+    ("multiplication_abacus", "multiplication:_products",
+     "written(result)", "jnp.full_like(n, result.shape[1])", "oracle"),
+]  # fmt: skip

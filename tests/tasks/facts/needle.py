@@ -2,7 +2,6 @@
 
 from itertools import permutations
 
-from posenc.lab.tasks import draw
 from tests.tasks.law import words
 
 
@@ -49,15 +48,11 @@ LAWS = {
     "passkey(fillers=1, digits=1)": (4, passkey, 3),
 }
 
-
-BROKEN = [("needle(needles=3)", 40, "needle", "gather", lambda x, where: draw.gather(x, where * (x.shape[1] != 3)))]
-
-PASSKEY = "posenc.lab.tasks.needle:Passkey.make"
-
-NEEDLE = "posenc.lab.tasks.needle:Needle.make"
-
 PLANTED = [
-    ("needle(needles=4, width=1, per_key=2)", NEEDLE, "jnp.argsort(at, axis=2)", "jnp.argsort(-at, axis=2)", "oracle"),
-    ("passkey", PASSKEY, "n - 1 - self.digits", "n - self.digits", "oracle"),  # the last digit stands behind the end
-    ("passkey(fillers=1, digits=1)", PASSKEY, "between(where, 0,", "between(where, 1,", "law"),
-]
+    ("needle(needles=4, width=1, per_key=2)", "needle:Needle.make",
+     "jnp.argsort(at, axis=2)", "jnp.argsort(-at, axis=2)", "oracle"),
+    # the last digit stands behind the end
+    ("passkey", "needle:Passkey.make", "n - 1 - self.digits", "n - self.digits", "oracle"),
+    ("passkey(fillers=1, digits=1)", "needle:Passkey.make", "between(where, 0,", "between(where, 1,", "law"),
+    ("needle(needles=3)", "needle:Needle.make", "gather(k, j)", "gather(k, 0 * j)", "oracle"),
+]  # fmt: skip

@@ -2,8 +2,6 @@
 
 from itertools import permutations, product
 
-import numpy as np
-
 from tests.tasks.law import even, strings, words
 
 a, b, c, M = 0, 1, 2, 3
@@ -89,46 +87,24 @@ LAWS = {
     "fill_blank(hide=0.25)": (5, fill_blank, 3),
 }
 
-
-def exchanged(length):
-    """The recurrence with its coefficients exchanged."""
-    rows = [np.array([1, 0, 0]), np.array([0, 1, 0])]
-    while len(rows) < length:
-        rows.append((3 * rows[-1] + 2 * rows[-2] + np.array([0, 0, 1])) % 31)
-    return np.stack(rows[:length], axis=1)
-
-
-BROKEN = [("fill_blank", 40, "blanks", "_powers", exchanged)]
-
-INDEX, OFFSET, ORDER = "posenc.lab.tasks.index:", "posenc.lab.tasks.offset:", "posenc.lab.tasks.order:"
-
 PLANTED = [
-    ("token_at_index", INDEX + "TokenAtIndex.make", "pick(x, k)", "pick(x, k + 1)", "oracle"),
-    ("token_at_index(indices=2, symbols=2)", INDEX + "TokenAtIndex.make", "indices - 1", "indices - 2", "law"),
-    ("index_of_token", INDEX + "IndexOfToken.make", "x, n, j, {", "x, n, j + 1, {", "oracle"),
-    ("index_of_token(indices=3, symbols=2)", INDEX + "IndexOfToken.make", "indices - 1", "indices", "law"),
-    ("token_k_back", OFFSET + "TokenKBack.make", "gather(x, i - self.k)", "gather(x, i - self.k + 1)", "oracle"),
-    ("token_k_back", OFFSET + "TokenKBack.make", "i >= self.k", "i > self.k", "oracle"),
-    ("pointer_back", OFFSET + "PointerBack.make", "pick(x, n - k)", "pick(x, n - k - 1)", "oracle"),
-    ("pointer_back(reach=2, symbols=2)", OFFSET + "PointerBack.make", "between(place, 1,", "between(place, 0,", "law"),
-    ("distance", OFFSET + "Distance.make", "x, n, d - 1,", "x, n, d,", "oracle"),
-    ("distance(reach=2, symbols=2)", OFFSET + "Distance.make", "n - 1 - d)", "n - 2 - d)", "law"),
-    ("before", ORDER + "Before.make", "(a < b)", "(b < a)", "oracle"),
-    (
-        "before(symbols=2)",
-        ORDER + "Before.make",
-        "distinct_positions(place, n, 2, n_max).T",
-        "jnp.sort(distinct_positions(place, n, 2, n_max)).T",
-        "law",
-    ),
-    ("same_order", ORDER + "SameOrder.make", "same[:, None], x, swapped", "same[:, None], swapped, x", "oracle"),
+    ("token_at_index", "index:TokenAtIndex.make", "pick(x, k)", "pick(x, k + 1)", "oracle"),
+    ("token_at_index(indices=2, symbols=2)", "index:TokenAtIndex.make", "indices - 1", "indices - 2", "law"),
+    ("index_of_token", "index:IndexOfToken.make", "x, n, j, {", "x, n, j + 1, {", "oracle"),
+    ("index_of_token(indices=3, symbols=2)", "index:IndexOfToken.make", "indices - 1", "indices", "law"),
+    ("token_k_back", "offset:TokenKBack.make", "gather(x, i - self.k)", "gather(x, i - self.k + 1)", "oracle"),
+    ("token_k_back", "offset:TokenKBack.make", "i >= self.k", "i > self.k", "oracle"),
+    ("pointer_back", "offset:PointerBack.make", "pick(x, n - k)", "pick(x, n - k - 1)", "oracle"),
+    ("pointer_back(reach=2, symbols=2)", "offset:PointerBack.make", "between(place, 1,", "between(place, 0,", "law"),
+    ("distance", "offset:Distance.make", "x, n, d - 1,", "x, n, d,", "oracle"),
+    ("distance(reach=2, symbols=2)", "offset:Distance.make", "n - 1 - d)", "n - 2 - d)", "law"),
+    ("before", "order:Before.make", "(a < b)", "(b < a)", "oracle"),
+    ("before(symbols=2)", "order:Before.make",
+     "distinct_positions(place, n, 2, n_max).T", "jnp.sort(distinct_positions(place, n, 2, n_max)).T", "law"),
+    ("same_order", "order:SameOrder.make", "same[:, None], x, swapped", "same[:, None], swapped, x", "oracle"),
     # half an exchange is another bag of tokens, which tells the answer without order
-    (
-        "same_order(symbols=2)",
-        ORDER + "SameOrder.make",
-        "put(put(x, i, pick(x, j)), j, pick(x, i))",
-        "put(x, i, pick(x, j))",
-        "law",
-    ),
-    ("count_symbol", "posenc.lab.tasks.counting:CountSymbol.make", "< count[:, None]", "<= count[:, None]", "oracle"),
-]
+    ("same_order(symbols=2)", "order:SameOrder.make",
+     "put(put(x, i, pick(x, j)), j, pick(x, i))", "put(x, i, pick(x, j))", "law"),
+    ("count_symbol", "counting:CountSymbol.make", "< count[:, None]", "<= count[:, None]", "oracle"),
+    ("fill_blank", "blanks:_powers", "2 * rows[-1] + 3 * rows[-2]", "3 * rows[-1] + 2 * rows[-2]", "oracle"),
+]  # fmt: skip

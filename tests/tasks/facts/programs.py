@@ -1,7 +1,5 @@
 """Programs of counters, run through in every way they can go."""
 
-from posenc.lab.tasks import draw
-
 
 def choices(value, passes):
     """(variable or None, its new value, how often) for all that may be done; None does nothing."""
@@ -37,5 +35,6 @@ VARIED = ["counting_cope"]
 
 LAWS = {"counting_cope(variables=2, passes=3)": (3, programs, 2)}
 
-
-BROKEN = [("counting_cope(passes=3)", 40, "programs", "gather", lambda x, where: draw.gather(x, where * 0))]
+PLANTED = [
+    ("counting_cope(passes=3)", "programs:CountingCope.make", "shown[:, None])", "0 * shown[:, None])", "oracle"),
+]  # fmt: skip

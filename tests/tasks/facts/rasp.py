@@ -2,8 +2,6 @@
 
 from itertools import product
 
-import jax.numpy as jnp
-
 from tests.tasks.law import even, words
 
 
@@ -28,13 +26,9 @@ def led(symbols):
 
 LAWS = {"count_up(symbols=8)": (4, runs, 8), "mode(symbols=3)": (4, led, 3)}
 
-
-BROKEN = [
-    ("mode", 12, "rasp", "_decides", lambda count: count == count),
-    ("mode", 12, "rasp", "_largest", lambda x: jnp.argmin(x, axis=1).astype(jnp.int32)[:, None]),
-]
-
 PLANTED = [
-    ("count_up", "posenc.lab.tasks.rasp:CountUp.make", "first + n - 1", "first + n", "oracle"),
-    ("count_up(symbols=8)", "posenc.lab.tasks.rasp:CountUp.make", "symbols - n)", "symbols - n - 1)", "law"),
-]
+    ("count_up", "rasp:CountUp.make", "first + n - 1", "first + n", "oracle"),
+    ("count_up(symbols=8)", "rasp:CountUp.make", "symbols - n)", "symbols - n - 1)", "law"),
+    ("mode", "rasp:_decides", "return (count", "return (count == count) | (count", "oracle"),
+    ("mode", "rasp:_largest", "argmax", "argmin", "oracle"),
+]  # fmt: skip

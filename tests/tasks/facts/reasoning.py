@@ -2,7 +2,6 @@
 
 from itertools import permutations, product
 
-from posenc.lab.tasks import draw
 from tests.tasks.law import even, words
 
 VARIED = ["polynomial"]
@@ -74,11 +73,10 @@ LAWS = {
     "lego(letters=4, permute=True)": (2, shuffled, 2),
 }
 
-
-BROKEN = [
-    ("sum_mod", 6, "reasoning", "_rest", lambda x, modulus: (draw.total(x) + 1) % modulus),
-    ("parity_lm", 6, "reasoning", "_rest", lambda x, modulus: draw.total(x) % (modulus + 1) % 2),
-    ("polynomial", 6, "reasoning", "_rest", lambda x, modulus: abs(draw.total(x)) % modulus),
-    ("lego", 6, "reasoning", "_turns", lambda minus, j: draw.total(minus)),
-    ("lego(permute=True)", 6, "reasoning", "_turns", lambda minus, j: draw.pick(minus, j)),
-]
+PLANTED = [
+    ("sum_mod", "reasoning:_rest", "total(x)", "(total(x) + 1)", "oracle"),
+    ("parity_lm", "reasoning:_rest", "% modulus", "% (modulus + 1) % 2", "oracle"),
+    ("polynomial", "reasoning:_rest", "total(x)", "abs(total(x))", "oracle"),
+    ("lego", "reasoning:_turns", "pick(jnp.cumsum(minus, axis=1, dtype=INT), j)", "total(minus)", "oracle"),
+    ("lego(permute=True)", "reasoning:_turns", "jnp.cumsum(minus, axis=1, dtype=INT)", "minus", "oracle"),
+]  # fmt: skip

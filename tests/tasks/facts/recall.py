@@ -2,9 +2,6 @@
 
 from itertools import permutations, product
 
-import jax.numpy as jnp
-
-from posenc.lab.tasks import draw
 from tests.tasks.law import even, words
 
 
@@ -61,19 +58,11 @@ LAWS = {
     "associative_recall(keys=2, values=2, repeat=True)": (3, repeated, 2),
 }
 
-
-def in_one_place(k, out):
-    """Every key is taken for the first."""
-    return 0 * k[:, :, 0]
-
-
-def apart(k, out):
-    """No key is taken for an earlier one."""
-    return 0 * k[:, :, 0] + jnp.arange(k.shape[1], dtype=jnp.int32)[None, :]
-
-
-BROKEN = [
-    ("associative_recall", 8, "recall", "pick", lambda x, place: draw.pick(x, place * 0)),
-    ("associative_recall(keys=4, repeat=True)", 12, "recall", "_first", in_one_place),
-    ("associative_recall(keys=4, fuzzy=True)", 12, "recall", "_first", apart),
-]
+PLANTED = [
+    ("associative_recall", "recall:AssociativeRecall.make", "pick(k, j)", "pick(k, 0 * j)", "oracle"),
+    # every key is taken for the first
+    ("associative_recall(keys=4, repeat=True)", "recall:_first", "argmax(same", "argmax(same | True", "oracle"),
+    # no key is taken for an earlier one
+    ("associative_recall(keys=4, fuzzy=True)", "recall:_first",
+     "same = (k", "same = jnp.eye(k.shape[1], dtype=bool)[None] & (k", "oracle"),
+]  # fmt: skip

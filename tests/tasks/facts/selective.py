@@ -2,7 +2,6 @@
 
 from itertools import combinations
 
-from posenc.lab.tasks import draw
 from tests.tasks.law import words
 
 
@@ -30,25 +29,12 @@ def induction(starts):
 
 LAWS = {"selective_copy(data=2, symbols=2)": (4, selective_copy, 4), "induction(symbols=2)": (4, induction, 2)}
 
-
-BROKEN = [("induction", 20, "selective", "pick", lambda x, place: draw.pick(x, place - 1))]
-
-COPY = "posenc.lab.tasks.selective:SelectiveCopy.make"
-
 PLANTED = [
-    (
-        "selective_copy",
-        COPY,
-        "jnp.sort(distinct_positions(where, n, self.data, n_max), axis=1)",
-        "distinct_positions(where, n, self.data, n_max)",
-        "oracle",
-    ),
+    ("selective_copy", "selective:SelectiveCopy.make",
+     "jnp.sort(distinct_positions(where, n, self.data, n_max), axis=1)",
+     "distinct_positions(where, n, self.data, n_max)", "oracle"),
     # the last place is blank
-    (
-        "selective_copy(data=2, symbols=2)",
-        COPY,
-        "distinct_positions(where, n,",
-        "distinct_positions(where, n - 1,",
-        "law",
-    ),
-]
+    ("selective_copy(data=2, symbols=2)", "selective:SelectiveCopy.make",
+     "distinct_positions(where, n,", "distinct_positions(where, n - 1,", "law"),
+    ("induction", "selective:Induction.make", "pick(x, j + 1)", "pick(x, j)", "oracle"),
+]  # fmt: skip

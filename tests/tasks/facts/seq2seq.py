@@ -1,6 +1,5 @@
 """From a source to its copy, its reverse, and a translation of another word order."""
 
-from posenc.lab.tasks import draw, layout
 from tests.tasks.law import even, words
 
 
@@ -21,22 +20,8 @@ LAWS = {
     "toy_translation(words=2)": (6, sentences, 3),
 }
 
-
-def symbols(task, n):
-    """Any one answer, also that of one symbol throughout, is one of all that there are."""
-    return task.symbols**-n, task.symbols**-n
-
-
-def late(x, where):
-    return draw.gather(x, where + 1)
-
-
-def cut_short(task, n, length, source, s, answer, m):
-    return layout.translated(task, n, length, source, s, answer, m - 1)
-
-
-BROKEN = [
-    ("s2s_reverse", 6, "seq2seq", "gather", late),
-    ("s2s_copy", 6, "seq2seq", "translated", cut_short),
-    ("toy_translation", 6, "seq2seq", "gather", late),
-]
+PLANTED = [
+    ("s2s_reverse", "seq2seq:S2SReverse.make", "n[:, None] - 1 -", "n[:, None] -", "oracle"),
+    ("s2s_copy", "seq2seq:S2SCopy.make", "x, n, x, n)", "x, n, x, n - 1)", "oracle"),
+    ("toy_translation", "seq2seq:ToyTranslation.make", "gather(x, where)", "gather(x, where + 1)", "oracle"),
+]  # fmt: skip

@@ -9,5 +9,6 @@ def shifted(fillers):
 
 LAWS = {"shifted(task='token_k_back(symbols=3)', size=4)": (2, shifted, 2)}
 
-
-BROKEN = [("shifted(task='copy(symbols=5)', size=6)", 4, "shifted", "_renamed", lambda tokens, alphabet: tokens)]
+PLANTED = [
+    ("shifted(task='copy(symbols=5)', size=6)", "shifted:_renamed", "tokens + 1", "tokens", "oracle"),
+]  # fmt: skip

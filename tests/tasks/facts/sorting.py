@@ -1,7 +1,5 @@
 """Sorted lists."""
 
-import jax.numpy as jnp
-
 from tests.tasks.law import even, words
 
 VARIED = ["sort_multi"]
@@ -19,10 +17,7 @@ def numbers(largest):
 
 LAWS = {"sort_single(symbols=5)": (2, symbols, 5), "sort_multi(smallest=8, largest=12)": (2, numbers, 12)}
 
-
-def descending(x, n, top):
-    inside = jnp.arange(x.shape[1])[None, :] < n[:, None]
-    return -jnp.sort(jnp.where(inside, -x, 0), axis=1)
-
-
-BROKEN = [(task, 6, "sorting", "_ascending", descending) for task in ("sort_single", "sort_multi")]
+PLANTED = [
+    ("sort_single", "sorting:_ascending", "jnp.sort(jnp.where(inside, x,", "-jnp.sort(jnp.where(inside, -x,", "oracle"),
+    ("sort_multi", "sorting:_ascending", "jnp.sort(jnp.where(inside, x,", "-jnp.sort(jnp.where(inside, -x,", "oracle"),
+]  # fmt: skip

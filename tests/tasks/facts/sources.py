@@ -29,6 +29,6 @@ def two_of_copies(symbols):
 LAWS = {"hidden_markov(states=4)": (2, two_of_a_chain, 4), "copies(start=0.5, end=0.5)": (2, two_of_copies, 16)}
 
 PLANTED = [
-    ("hidden_markov(states=4)", "posenc.lab.tasks.hidden_markov:HiddenMarkov.make", ">= self.stay", ">= 0.5", "law"),
-    ("copies(start=0.5, end=0.5)", "posenc.lab.tasks.copies:Copies.make", "begin < self.start", "begin < 0.4", "law"),
-]
+    ("hidden_markov(states=4)", "hidden_markov:HiddenMarkov.make", ">= self.stay", ">= 0.5", "law"),
+    ("copies(start=0.5, end=0.5)", "copies:Copies.make", "begin < self.start", "begin < 0.4", "law"),
+]  # fmt: skip

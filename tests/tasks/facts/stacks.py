@@ -2,9 +2,6 @@
 
 from itertools import product
 
-import jax.numpy as jnp
-
-from posenc.lab.tasks import stacks
 from tests.tasks.law import words
 
 
@@ -21,12 +18,7 @@ def programs(n):
 
 LAWS = {"stack_manipulation": (4, programs(4), 3)}
 
-
-def below_nothing(told):
-    """A pop of nothing is remembered: the next push only makes up for it."""
-    return jnp.cumsum(jnp.where(told == stacks.POP, -1, 1), axis=1)
-
-
-BROKEN = [
-    ("stack_manipulation", 8, "stacks", "_depth", below_nothing),
-]
+PLANTED = [
+    # a pop of nothing is remembered
+    ("stack_manipulation", "stacks:_depth", " - jnp.minimum(jax.lax.cummin(sums, axis=1), 0)", "", "oracle"),
+]  # fmt: skip

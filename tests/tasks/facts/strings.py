@@ -2,9 +2,6 @@
 
 from itertools import product
 
-import jax.numpy as jnp
-
-from posenc.lab.tasks import automata, draw
 from tests.tasks.law import even, strings, words
 
 
@@ -32,37 +29,19 @@ LAWS = {
     "missing_duplicate_string": (5, missing_duplicate, 2),
 }
 
-
-VALUE = automata._value
-
-
-def without_minus(d, after, many, *, reduced):
-    return VALUE(d, jnp.where(after == automata.MINUS, automata.PLUS, after), many, reduced=reduced)
-
-
-BROKEN = [
-    ("modular_arithmetic", 8, "automata", "_value", without_minus),
-    ("missing_duplicate_string", 8, "strings", "pick", lambda x, place: draw.pick(x, (place + 1) % 4)),
-]
-
-STRINGS, AUTOMATA = "posenc.lab.tasks.strings:", "posenc.lab.tasks.automata:"
-
 PLANTED = [
-    ("even_pairs", AUTOMATA + "EvenPairs.make", "pick(x, n - 1)", "pick(x, n - 2)", "oracle"),
-    ("parity_check", AUTOMATA + "ParityCheck.make", "total(inside(x, n))", "total(x)", "oracle"),
-    ("cycle_navigation", AUTOMATA + "CycleNavigation.make", "- n) % 5", "- n) % 4", "oracle"),
-    (
-        "cycle_navigation",
-        AUTOMATA + "CycleNavigation.make",
-        "(total(inside(x, n)) - n)",
-        "total(inside(x, n))",
-        "oracle",
-    ),
-    ("reverse_string", STRINGS + "ReverseString.make", "n[:, None] - 1 - index(x)", "n[:, None] - index(x)", "oracle"),
-    ("duplicate_string", STRINGS + "DuplicateString.make", "[None, :] % n[:, None]", "[None, :] % n_max", "oracle"),
-    ("duplicate_string", STRINGS + "DuplicateString.make", "gather(x, j), 2 * n", "gather(x, j), 2 * n - 1", "form"),
-    ("odds_first", STRINGS + "OddsFirst.make", "n[:, None] + 1 - start", "n[:, None] + start", "oracle"),
-    ("bucket_sort", STRINGS + "BucketSort.make", "n[:, None], x, 5)", "n[:, None], x, 0)", "oracle"),
-    ("bucket_sort", STRINGS + "BucketSort.make", "n_max, 5)", "n_max, 4)", "law"),
-    ("bucket_sort", "posenc.lab.tasks.layout:slots", 'task.special("EMPTY")', "gather(answer, i - p[:, None])", "leak"),
-]
+    ("even_pairs", "automata:EvenPairs.make", "pick(x, n - 1)", "pick(x, n - 2)", "oracle"),
+    ("parity_check", "automata:ParityCheck.make", "total(inside(x, n))", "total(x)", "oracle"),
+    ("cycle_navigation", "automata:CycleNavigation.make", "- n) % 5", "- n) % 4", "oracle"),
+    ("cycle_navigation", "automata:CycleNavigation.make", "(total(inside(x, n)) - n)", "total(inside(x, n))", "oracle"),
+    ("reverse_string", "strings:ReverseString.make", "n[:, None] - 1 - index(x)", "n[:, None] - index(x)", "oracle"),
+    ("duplicate_string", "strings:DuplicateString.make", "[None, :] % n[:, None]", "[None, :] % n_max", "oracle"),
+    ("duplicate_string", "strings:DuplicateString.make", "gather(x, j), 2 * n", "gather(x, j), 2 * n - 1", "form"),
+    ("odds_first", "strings:OddsFirst.make", "n[:, None] + 1 - start", "n[:, None] + start", "oracle"),
+    ("bucket_sort", "strings:BucketSort.make", "n[:, None], x, 5)", "n[:, None], x, 0)", "oracle"),
+    ("bucket_sort", "strings:BucketSort.make", "n_max, 5)", "n_max, 4)", "law"),
+    ("bucket_sort", "layout:slots", 'task.special("EMPTY")', "gather(answer, i - p[:, None])", "leak"),
+    ("modular_arithmetic", "automata:_value", "jnp.where(before == MINUS, -d, d)", "d", "oracle"),
+    ("missing_duplicate_string", "strings:MissingDuplicateString.make",
+     "pick(twice, hole)", "pick(twice, (hole + 1) % 4)", "oracle"),
+]  # fmt: skip

@@ -16,9 +16,8 @@ def windows(many):
 
 LAWS = {OF_SMALL: (2, windows, 6)}
 
-
 PLANTED = [
-    ("text", "posenc.lab.tasks.text:Text.take", "row[:, 1:]", "row[:, :-1]", "oracle"),
-    (OF_SMALL, "posenc.lab.tasks.text:Text.take", "data.length - 1 - n", "data.length - n", "law"),
-    (OF_SMALL, "posenc.lab.tasks.text:Text.make", '"test"', '"train"', "law"),
-]
+    ("text", "text:Text.take", "row[:, 1:]", "row[:, :-1]", "oracle"),
+    (OF_SMALL, "text:Text.take", "data.length - 1 - n", "data.length - n", "law"),
+    (OF_SMALL, "text:Text.make", '"test"', '"train"', "law"),
+]  # fmt: skip
