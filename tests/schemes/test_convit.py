@@ -1,33 +1,10 @@
 """ConViT: heads that start as a convolution and open to content by a gate."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import posenc
-from tests.schemes.helpers import attend, made, tokens
-
-SIDE = 4
-PLACES = np.stack([np.arange(SIDE * SIDE) % SIDE, np.arange(SIDE * SIDE) // SIDE], -1)
-NINE = posenc.Dims(width=6, heads=9, head=4, trained=16)
-
-
-def gated(params, gate):
-    """The same parameters with one gate for all heads."""
-    heads = params["heads"]["gate"].shape[0]
-    return params | {"heads": {"gate": jnp.full(heads, gate)}}
-
-
-def test_heads_start_as_a_convolution():
-    """Nine heads that attend by place alone give each token the values of its nine neighbours, one for each head."""
-    scheme, params = made("convit(locality=30.0)", NINE)
-    q, k, v, _ = tokens(SIDE * SIDE, dims=NINE)
-    out = np.asarray(attend(scheme, gated(params, 40.0), q, k, v, positions=PLACES, mask="full"))
-    image, result = v.reshape(SIDE, SIDE, 9, 4), out.reshape(SIDE, SIDE, 9, 4)
-    for head in range(9):
-        right, down = head // 3 - 1, head % 3 - 1
-        shifted = np.roll(image[:, :, head], (-down, -right), (0, 1))
-        np.testing.assert_allclose(result[1:-1, 1:-1, head], shifted[1:-1, 1:-1], atol=1e-5)
+from tests.schemes.helpers import made
 
 
 @pytest.mark.parametrize(

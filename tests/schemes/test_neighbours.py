@@ -9,38 +9,10 @@ import posenc
 from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
-@pytest.mark.parametrize(
-    ("text", "weights"),
-    [
-        ("key_offset(fraction=1.0)", {}),
-        (
-            "kv_shift",
-            {"key": jnp.array([[0.0, 1.0]]), "value": jnp.array([[1.0, 0.0]])},
-        ),
-    ],
-)
-def test_one_layer_is_an_induction_head(text, weights):
-    """Each token finds what stood after it before: its query meets, at the key of that, its own earlier self."""
-    said = np.array([3, 1, 4, 1, 5, 0, 2, 6, 3, 1, 4])
-    one = 30 * jnp.eye(8)[said][None, :, None]
-    out = posenc.attend(posenc.parse(text), {"layer": weights, "heads": {}}, one, one, jnp.eye(8)[said][None, :, None])
-    assert out[0, 8, 0].argmax() == 1 and out[0, 10, 0].argmax() == 1
-    nope = posenc.attend(posenc.parse("nope"), None, one, one, jnp.eye(8)[said][None, :, None])
-    assert nope[0, 8, 0].argmax() == 3
-
-
 def test_at_the_start_learned_shifts_change_nothing():
     q, k, v, _ = tokens(7)
     ours, plain = (attend(*made(text), q, k, v) for text in ("kv_shift + rope", "nope + rope"))
     np.testing.assert_allclose(ours, plain, atol=1e-6)
-
-
-def test_a_rotation_turns_what_was_mixed():
-    """`canon + rope` mixes first; the other way round the mixture is of turned tokens, since the hook stands first."""
-    q, k, v, _ = tokens(7)
-    scheme, params = made("canon + rope")
-    swapped = posenc.bind("rope + canon", DIMS)
-    np.testing.assert_array_equal(attend(scheme, params, q, k, v), attend(swapped, params[::-1], q, k, v))
 
 
 def test_values_may_be_wider_than_keys_where_numbers_mix_them():

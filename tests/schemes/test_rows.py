@@ -8,38 +8,6 @@ import pytest
 import posenc
 from tests.schemes.helpers import attend, made, tokens
 
-INDEX = np.arange(6, dtype=np.int32)
-
-
-def places(settings="", scores_in=None, visible=None, npos=9, length=6):
-    """The position of each key for each query of one head: queries whose word on a whole position is its number."""
-    scheme = posenc.parse(f"cope(npos={npos}, scaled=False{settings})")
-    visible = np.tri(length, dtype=bool) if visible is None else visible
-    logits = (
-        np.random.default_rng(0).normal(size=(length, length)).astype(np.float32) if scores_in is None else scores_in
-    )
-    by_position = jnp.broadcast_to(jnp.arange(npos, dtype=jnp.float32), (length, npos))
-    q, index = jnp.zeros((length, 4)), jnp.arange(length)
-    tile = posenc.Tile(
-        (by_position, q), (), index, jnp.asarray(logits), 0.5, jnp.asarray(visible), index, index, jnp.int32(0), 1
-    )
-    return np.asarray(scheme.score({}, tile.logits, tile) - tile.logits), logits
-
-
-def shut(length=6):
-    return np.full((length, length), -40.0, np.float32)
-
-
-def test_gates_of_tokens_that_are_not_seen_are_nothing():
-    """Trap: a count that runs on behind a window, through padding or into the next document."""
-    window = (INDEX[:, None] - INDEX < 2) & (np.tri(6) > 0)
-    p, _ = places(scores_in=-shut(), visible=window)
-    np.testing.assert_allclose(p[5], [2, 2, 2, 2, 2, 1], atol=1e-6)
-    hole = np.tri(6, dtype=bool)
-    hole[:, 2] = False
-    p, _ = places(scores_in=-shut(), visible=hole)
-    np.testing.assert_allclose(p[5], [5, 4, 3, 3, 2, 1], atol=1e-6)
-
 
 def embedded(text, seed=1):
     scheme, params = made(text)

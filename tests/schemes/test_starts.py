@@ -26,6 +26,9 @@ NORMAL = [
 ]
 UNIFORM = [
     ("alibi(slopes='log')", Dims(6, 4, 4, 16), "heads slope", 0, 0),
+    ("bam(learned_place=True)", Dims(6, 4, 4, 16), "heads shape", 1, 1),
+    ("bam(learned_place=True)", Dims(6, 4, 4, 16), "heads scale", 0, 0),
+    ("bam(learned_place=True)", Dims(6, 4, 4, 16), "heads place", 0, 0),
     ("dape_v2(hidden=500)", Dims(6, 4, 4, 16), "layer w1", -(24**-0.5), 24**-0.5),
     ("dape_v2(hidden=500)", Dims(6, 4, 4, 16), "heads w2", -(1500**-0.5), 1500**-0.5),
     ("fire", Dims(4, 512, 2, 77), "heads w2", -(32**-0.5), 32**-0.5),

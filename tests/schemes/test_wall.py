@@ -87,14 +87,6 @@ def test_tiles_take_memory_that_grows_with_the_length():
     assert held(8192) < 2.3 * held(4096)
 
 
-def test_equal_gates_multiply_the_product_and_fox_adds_to_it(x64):
-    q, k, v, x, params = drawn(0.0)
-    params["heads"]["b"] = jnp.ones((2, 4))
-    wall = posenc.attend(posenc.parse("wall"), params, q, k, v, x=x)
-    fox = {"layer": {}, "heads": {"w": jnp.zeros((2, 6)), "b": jnp.ones(2)}}
-    assert jnp.abs(wall - posenc.attend(posenc.parse("fox"), fox, q, k, v, x=x)).max() > 0.1
-
-
 def test_halves_of_halves_and_far_keys_are_what_blocks_make(x64):
     """Queries that are the keys, a power of two of them, and keys before all queries, with their gradients."""
     from posenc.numerics.decay import _by_blocks, decayed
