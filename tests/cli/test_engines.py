@@ -36,26 +36,6 @@ def test_a_dry_run_says_what_each_group_would_get_and_needs_no_cluster(posenc, t
     assert task in said.out
 
 
-def test_the_time_left_of_groups_that_train_elsewhere_follows_from_all_of_them(monkeypatch, capsys):
-    from posenc.lab.cli import watch
-
-    now = [0.0]
-    monkeypatch.setattr(watch.time, "monotonic", lambda: now[0])
-    seen = watch.Elsewhere()
-    seen.begin(8, 0, None)
-    assert seen.left() == ""
-    for label in ("a", "b"):
-        seen.group(label, 2)
-    now[0] = 10.0
-    seen.step("a", 10, 100, 1.0)
-    now[0] = 20.0
-    seen.step("a", 60, 100, 1.0)
-    assert seen.left() == "; roughly 1 min 08 s left, and then evaluation", "6.8 trials at half of two in ten seconds"
-    seen.finished("a", "done", 20.0)
-    assert seen.left() == "; about 1 min 00 s left", "two trials in twenty seconds"
-    assert "a: 2 trials" not in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("given", "named"),
     [

@@ -138,6 +138,15 @@ def test_the_heartbeat_keeps_a_claim_young_and_notices_a_theft(folder, monkeypat
     assert claims.held(folder)[0].host == "far", "a stolen claim is the thief's to give back"
 
 
+def test_after_a_silence_a_claim_is_read_again(folder):
+    """As where the process was stopped together with the thread that beats."""
+    with claims.claim(folder, "g") as mine:
+        put(folder, token="thief")
+        assert not mine.taken()
+        mine.beaten -= 3 * claims.BEAT
+        assert mine.taken()
+
+
 def test_ages_follow_the_clock_of_the_files_not_ours(folder, monkeypatch):
     put(folder)
     monkeypatch.setattr(time, "time", lambda: 1e12)

@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from posenc.lab.cli.train import group_size
-from posenc.lab.run import plan
 from posenc.lab.run.sweep import plan_experiment, sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.store import folder as store
@@ -64,7 +63,3 @@ def test_trials_are_equal_however_their_groups_are_cut(tmp_path):
         assert len(watch.labels()) == {1: 3, 2: 2, None: 1}[most]
         found[most] = {id: store.canonical(vars(t) | {"knobs": 0}) for id, t in trials(tmp_path / str(most)).items()}
     assert len(found[1]) == 3 and found[1] == found[2] == found[None]
-
-
-def test_no_trials_make_no_group():
-    assert plan.grouped([], 2) == {} and plan.grouped([], None) == {}

@@ -42,6 +42,13 @@ def add_size(size):
 
 NO_SIZES = "has keys in trials[0].evaluations that are no sizes"
 IMPOSSIBLE = {
+    **{
+        f"no {part}": (lambda r, part=part: r.pop(part), f"has no '{part}'")
+        for part in ("run", "label", "task", "trials", "provenance")
+    },
+    "no seed": (lambda r: first(r)["knobs"].pop("seed"), "has no 'seed' in trials[0].knobs"),
+    "validation a list": (lambda r: first(r).update(validation=[]), "has [] as trials[0].validation"),
+    "evaluations no sums": (lambda r: first(r).update(evaluations={"8": 5}), "has 5 as trials[0].evaluations['8']"),
     "below 0": (set_counts(correct=-5), "has -5 as trials[0].evaluations['8']['correct']; int >= 0 is needed"),
     "beyond its total": (set_counts(correct=10**9), "1000000000 correct of 1000 scored"),
     "more rows than there are": (set_counts(exact=101), "101 exact of 100 rows"),
@@ -91,6 +98,7 @@ def test_a_sealed_record_of_impossible_numbers_is_named_and_costs_its_group(name
     assert problem.startswith(place) and why in problem and len(problem) < 300
     results = load("a")
     assert {row.scheme for row in results.rows()} == {"alibi"} and results.problems == (problem,)
+    assert store.read_records(folder).unreadable == 1
 
 
 def test_a_record_of_impossible_numbers_is_not_written():

@@ -127,9 +127,11 @@ def test_the_length_is_part_of_the_identity_in_one_form():
 
     assert name(THEN) == name("0.50  pi(2.0),length= 16") != name("0.5 pi(factor=2.0), length=24")
     assert name("0.5 pi(factor=2.0), length=8") == name("0.5 pi(factor=2.0)") != name(THEN)
+    assert len({name(then) for then in ("0.9 nope", "0.90  nope()", "0.9 rope", None)}) == 3
     cell = resolve(RUN)
     stored = store.plain(plan.written(cell))
     assert stored["then"].startswith("0.5 pi(") and stored["then"].endswith("), length=16")
+    assert stored["revisions"].keys() >= {"RoPE", "PI"}
     assert plan.written(plan.planned_run(stored)) == plan.written(cell)
     assert plan.written(resolve(dataclasses.replace(RUN, then="0.9 nope")))["then"] == "0.9 nope"
 
@@ -142,6 +144,7 @@ def test_it_is_given_by_set_grid_only_and_toml():
     assert [run.then for run in made.runs] == ["0.9 nope", THEN, None]
     assert [run.then for run in made.only([f"then={THEN}"]).runs] == [THEN]
     assert [run.then for run in made.only(["then=0.50 pi(factor=2.0),length=16,0.9 nope"]).runs] == ["0.9 nope", THEN]
+    assert [run.then for run in made.only(["then=0.90  nope(),none"]).runs] == ["0.9 nope", None]
     assert from_toml(to_toml(made)) == made
     with pytest.raises(ValueError, match="then is 'width=3'"):
         from_words(["then=0.9 nope, width=3"])
@@ -158,6 +161,7 @@ def test_it_is_given_by_set_grid_only_and_toml():
         ("0.9 pi, width=16", "read"),
         ("0.9, length=16", "'0.9, length=16'"),
         (", length=16", "share"),
+        *((text, "then|cannot be") for text in ("nope", "0.9", "1.5 nope", "0 nope", "nan nope", "0.9 nope(")),
     ],
 )
 def test_a_text_that_is_none_is_refused_in_a_sentence(then, says):

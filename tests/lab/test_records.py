@@ -90,26 +90,6 @@ def test_the_name_of_a_record_does_not_depend_on_the_order_of_trials():
     assert store.digest(["b", "a"]) == store.digest(["a", "b"]) != store.digest(["a"])
 
 
-PARTS = "run", "label", "task", "trials", "provenance"
-WRONG = {
-    "validation a list": lambda t: t.update(validation=[]),
-    "validation of no size": lambda t: t.update(validation={"x": {}}),
-    "evaluations no sums": lambda t: t.update(evaluations={"8": 5}),
-    "no seed": lambda t: t["knobs"].pop("seed"),
-    "rate true": lambda t: t["knobs"].update(lr=True),
-}
-
-
-@pytest.mark.parametrize("wrong", [*PARTS, *WRONG])
-def test_a_record_of_another_shape_is_named_even_with_a_right_checksum(wrong):
-    """It lacks a part, or one of its trials is another than there are."""
-    folder = made.filled("a", [made.rope()])
-    made.edit(folder, lambda said: said.pop(wrong) if wrong in PARTS else WRONG[wrong](said["trials"][0]))
-    stored = store.read_records(folder)
-    assert stored.records == () and stored.unreadable == 1
-    assert (repr(wrong) if wrong in PARTS else "trials[0]") in stored.problems[0]
-
-
 @pytest.mark.parametrize(
     "older",
     [lambda trial: trial.pop("validation"), lambda trial: trial["evaluations"]["8"].update(total=1000)],

@@ -1,7 +1,6 @@
 """Another scheme goes on with the same parameters (DroPE; Gelberg et al., 2025): what is carried, and what is not."""
 
 import json
-from unittest.mock import ANY
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +14,7 @@ from posenc.lab.models.interface import inputs
 from posenc.lab.results.results import load
 from posenc.lab.run import plan, trainer
 from posenc.lab.run.sweep import rehearse, sweep
-from posenc.lab.spec.experiment import Experiment, from_words
+from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
@@ -221,23 +220,6 @@ def test_each_stage_trains_by_its_own_program_and_the_last_is_evaluated(tmp_path
     assert rehearse(experiment(), tmp_path / "none")["programs"] == 8
 
 
-def test_what_goes_on_is_part_of_the_identity_in_one_form():
-    one, same, other = (resolve(Run(then=text)) for text in ("0.9 nope", "0.90  nope", "0.9 rope"))
-    name = lambda cell: plan.identity(cell, Knobs(), 100)  # noqa: E731
-    assert name(one) == name(same) != name(other) and name(one) != name(resolve(Run()))
-    assert plan.written(one)["revisions"].keys() >= {"RoPE", "NoPE"}
-    stored = store.plain(plan.written(one))
-    assert stages(plan.planned_run(stored), 100)[-1] == (stages(one, 100)[-1][0]._replace(run=ANY), 100)
-    (run,) = from_words([], ["then=0.9 nope", "scheme=rope"]).runs
-    assert run.then == "0.9 nope"
-
-
-@pytest.mark.parametrize("text", ["nope", "0.9", "1.5 nope", "0 nope", "nan nope", "0.9 nope("])
-def test_what_is_no_share_and_scheme_is_refused(text):
-    with pytest.raises(ValueError, match="then|cannot be"):
-        Run(then=text)
-
-
 def test_a_stage_without_steps_and_an_unknown_scheme_are_refused_before_anything_trains(tmp_path):
     with pytest.raises(ValueError, match="of 4"):
         sweep(experiment(Run(**{**vars(RUN), "then": "0.1 nope"})), tmp_path / "one", watch=Watch())
@@ -250,13 +232,6 @@ def test_memory_is_looked_at_for_every_stage(monkeypatch):
     monkeypatch.setattr(needs, "check_memory", lambda cell, longest: seen.append((cell.run.scheme, longest)))
     plan.rehearsed(Run(**{**vars(RUN), "batch": 8}), PLAN)  # which no other test has traced
     assert seen == [("rope", 8), ("nope", 8)]
-
-
-def test_runs_are_chosen_by_what_goes_on():
-    texts = ("0.5 nope", "0.9 nope", None)
-    both = experiment(*(Run(**{**vars(RUN), "then": text}) for text in texts))
-    assert [run.then for run in both.only(["then=0.50  nope()"]).runs] == ["0.5 nope"]
-    assert [run.then for run in both.only(["then=none,0.9 nope"]).runs] == ["0.9 nope", None]
 
 
 TABLES = "learned + [t5 + kerple]"

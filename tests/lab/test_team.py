@@ -11,7 +11,7 @@ import pytest
 from posenc.lab.run import team
 from posenc.lab.run.signals import Signals, Stopped
 from posenc.lab.run.sweep import plan_experiment, sweep
-from posenc.lab.run.team import Place, places, together
+from posenc.lab.run.team import places, together
 from posenc.lab.run.worker import begin_anywhere, work
 from posenc.lab.store import folder as store
 from tests.lab import made
@@ -22,6 +22,7 @@ from tests.lab.test_sweep import Watch, experiment
     ("workers", "cores", "gpus", "wanted"),
     [
         (1, 4, 0, [((0, 1, 2, 3), None, None)]),
+        (1, 1, 0, [((0,), None, None)]),
         (2, 4, 0, [((0, 1), None, None), ((2, 3), None, None)]),
         (3, 2, 0, [((0,), None, None), ((0,), None, None), ((1,), None, None)]),
         (None, 5, 0, [((0, 1), None, None), ((2, 3, 4), None, None)]),
@@ -153,7 +154,3 @@ def test_a_plan_of_another_version_is_refused(tmp_path):
     made.replanned(folder, lambda line: json.loads(json.dumps(line).replace('"training": 1', '"training": 99')))
     with pytest.raises(ValueError, match="was written by another version; use a new --name"):
         work(folder, watch=Watch())
-
-
-def test_a_place_has_a_worker_even_without_environment():
-    assert places(1, (3,), ()) == [Place((3,), {})]

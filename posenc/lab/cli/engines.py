@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from posenc.lab.cli.output import clean, say
-from posenc.lab.cli.watch import Elsewhere
+from posenc.lab.cli.watch import Watch
 from posenc.lab.cli.work import Training
 from posenc.lab.run import slurm, team
 from posenc.lab.spec import modules
@@ -146,7 +146,7 @@ class RayEngine:
             "imports": modules.imported(),
             "place": places.place_of(self.checkpoints, folder),
         }
-        return ray.run_on_cluster(folder, self.head, orders, Elsewhere())
+        return ray.run_on_cluster(folder, self.head, orders, Watch())
 
 
 def host_and_port(address: str) -> tuple[str, int]:

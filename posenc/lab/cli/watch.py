@@ -97,13 +97,6 @@ class Watch:
         self.first.setdefault(label, (time.monotonic(), part))
 
 
-class Elsewhere(Watch):
-    """Lines for a sweep whose groups train elsewhere, many at once: the driver says of each where it starts."""
-
-    def group(self, label, trials):
-        self._start(label, trials)
-
-
 class Bar(Watch):
     """One moving bar instead, with a line for each group of trials that ended."""
 
