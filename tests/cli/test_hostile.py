@@ -158,28 +158,11 @@ def test_names_of_thousands_of_parts_are_refused_at_once(refuse, tmp_path):
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize(
-    "words", [["status", "mine"], ["table", "mine"], ["export", "mine"], ["compare", "mine", "rope", "alibi"]]
-)
-def test_no_command_waits_for_a_pipe(refuse, runs, words):
-    (runs / "plan.jsonl").unlink()
-    os.mkfifo(runs / "plan.jsonl")
-    os.mkfifo(runs / "records" / "x.json")
-    assert "'runs/mine/plan.jsonl'" in refuse(*words)
-
-
-@pytest.mark.timeout(20)
 def test_a_pipe_among_the_experiments_is_passed_over(posenc, tmp_path):
     (tmp_path / "experiments").mkdir()
     os.mkfifo(tmp_path / "experiments" / "zebra.py")
     said = posenc("list", "experiments")
     assert said.code == 0 and "zebra" not in said.out
-
-
-def test_records_in_a_file_are_named_and_not_taken_for_pending(refuse, runs):
-    (runs / "records").rename(runs / "elsewhere")
-    (runs / "records").write_text("")
-    assert "'runs/mine/records'" in refuse("status", "mine")
 
 
 def test_evaluation_of_a_run_whose_plan_lacks_its_trials_is_a_sentence(posenc, runs):

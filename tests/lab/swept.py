@@ -175,11 +175,11 @@ def run(folder, **options):
 
 
 @contextlib.contextmanager
-def small_disk(place, size):
-    """A disk of so many bytes, real; None where this user may not mount one."""
+def read_only_disk(place):
+    """A disk that nothing can be written to, real; None where this user may not mount one."""
     place.mkdir()
     mount = shutil.which("mount")
-    if mount is None or subprocess.run([mount, "-t", "tmpfs", "-o", f"size={size}", "none", place]).returncode:
+    if mount is None or subprocess.run([mount, "-t", "tmpfs", "-o", "size=250k,ro", "none", place]).returncode:
         yield None
         return
     try:

@@ -1,7 +1,6 @@
 """Models asked anew: what was asked before is answered as before, groups add up, other tasks are counted."""
 
 import dataclasses
-import json
 
 import jax.numpy as jnp
 import numpy as np
@@ -47,23 +46,8 @@ def one(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("runs") / "kept", plan, "learned")
 
 
-@pytest.fixture(scope="module")
-def again(folder):
-    """What was asked in training, asked once more."""
-    return ask(load(folder))
-
-
 def recorded(folder):
     return {t.id: t.evaluations for r in store.read_records(folder).records for t in r.trials}
-
-
-# lab/test_sweep.py restores kept parameters bit for bit and makes the recorded numbers; cli/test_evaluate.py
-@pytest.mark.nightly
-def test_what_was_asked_in_training_is_answered_as_it_was(folder, again):
-    told = [t.evaluations for r in again.records for t in r.trials]
-    assert told == [t.evaluations for r in load(folder).records for t in r.trials] and len(told) == 8
-    assert len({json.dumps(t) for t in told}) > 4, "models that answer alike say nothing"
-    assert not set(again.trials()) & set(recorded(folder)), "another question has another name"
 
 
 @pytest.mark.nightly
@@ -157,14 +141,9 @@ def test_what_cannot_be_asked_is_refused_before_any_model_is(folder, how, says, 
 
 
 @pytest.mark.nightly
-def test_examples_are_grouped_by_what_they_tell_alone(folder):
+def test_groups_that_examples_do_not_tell_of_and_models_that_were_not_kept_are_refused(folder, tmp_path):
+    """Those of a run folder in cli/test_evaluate.py."""
     with pytest.raises(ValueError, match="'depth'.*digits_a"):
         groups(load(folder), ["depth"])
-
-
-@pytest.mark.nightly
-def test_models_that_were_not_kept_are_refused(folder, tmp_path):
-    """Those of a run folder in cli/test_evaluate.py."""
-    path = store.bundle(folder, tmp_path / "kept.json")
     with pytest.raises(ValueError, match="The bundle 'kept' holds no parameters"):
-        ask(load(path))
+        ask(load(store.bundle(folder, tmp_path / "kept.json")))

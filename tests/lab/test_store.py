@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -54,15 +53,6 @@ def test_an_output_path_that_is_a_file_is_refused(runs):
     with pytest.raises(ValueError, match="file"):
         store.create("a")
     assert (runs / "a").read_text() == "mine"
-
-
-def test_a_kill_between_write_and_rename_leaves_the_old_file(runs):
-    path = disk.write(store.create("a") / "records" / "x.json", b"old")
-    code = "import os, sys; from pathlib import Path; from posenc.lab.store import disk\n"
-    code += "os.replace = lambda *a: os.kill(os.getpid(), 9)\ndisk.write(Path(sys.argv[1]), b'new')"
-    assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == -signal.SIGKILL
-    assert path.read_bytes() == b"old"
-    assert disk.write(path, b"new").read_bytes() == b"new"
 
 
 def test_old_leftovers_are_removed_and_young_ones_kept(runs):

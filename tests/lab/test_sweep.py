@@ -105,31 +105,6 @@ def test_a_signal_ends_after_the_segment_and_the_rest_resumes_to_the_same_table(
     assert trials(folder) == trials(whole)
 
 
-def break_rope(monkeypatch):
-    """Have every group of rope fail."""
-    real = trainer.program
-
-    def broken(cell, *rest):
-        if cell.run.scheme == "rope":
-            raise RuntimeError("planted")
-        return real(cell, *rest)
-
-    monkeypatch.setattr(trainer, "program", broken)
-
-
-@pytest.mark.ci
-def test_a_group_that_fails_is_told_and_the_others_finish(tmp_path, monkeypatch):
-    break_rope(monkeypatch)
-    watch = Watch()
-    assert sweep(experiment(), tmp_path / "x", watch=watch) == 1
-    counts = store.status(tmp_path / "x").counts
-    assert counts["failed"] == 2 and counts["done"] == 2
-    assert any("planted" in str(said) for said in watch.heard)
-    monkeypatch.undo()
-    assert sweep(experiment(), tmp_path / "x", watch=Watch()) == 0
-    assert store.status(tmp_path / "x").counts["done"] == 4
-
-
 def test_running_out_of_memory_is_an_outcome_of_its_own(tmp_path, monkeypatch):
     def full(*_):
         raise RuntimeError("RESOURCE_EXHAUSTED: planted")
