@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -98,12 +98,20 @@ def _first(out: Any) -> jax.Array:
     return out[0] if isinstance(out, tuple) else out
 
 
-def checks(case: Case, names: list[str], out: Any, gradients: tuple[Any, ...]) -> Iterator[Check]:
+def checks(case: Case, names: Iterable[str], out: Any, back: tuple[Any, ...]) -> Iterator[Check]:
     """The output and each recorded gradient of a case; `names` are those of what was given to `run`."""
     yield Check("out", out, case.arrays["out"], case.forward)
-    for name, ours in zip(names, gradients, strict=False):
+    yield from gradients(case, names, back)
+
+
+def gradients(
+    case: Case, names: Iterable[str], back: tuple[Any, ...], tolerance: float | None = None
+) -> Iterator[Check]:
+    """Each recorded gradient of what was given to `run` under these names."""
+    for name, ours in zip(names, back, strict=False):
         if f"grad_{name}" in case.arrays:
-            yield Check(f"grad_{name}", ours, case.arrays[f"grad_{name}"], case.backward)
+            theirs = case.arrays[f"grad_{name}"]
+            yield Check(f"grad_{name}", ours, theirs, case.backward if tolerance is None else tolerance)
 
 
 def cotangent(case: Case) -> np.ndarray | None:

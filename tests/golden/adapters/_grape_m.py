@@ -11,7 +11,7 @@ import numpy as np
 
 import posenc
 from tests.golden.case import Case, Check
-from tests.golden.through import run
+from tests.golden.through import gradients, run
 
 schemes = ("rope", "grape_m")
 
@@ -65,5 +65,4 @@ def _contextual(case: Case) -> Iterator[Check]:
     yield Check("phase", np.moveaxis(phase, 0, -1)[..., : a["phase"].shape[-1]], a["phase"], 1e-5)
     given = (jnp.asarray(a[n]) for n in ("x", "k", *names[2:]))
     yield Check("k_out", f(*given, side="key")[0], a["k_out"], 1e-5)
-    for name, ours in zip(names, grads, strict=True):
-        yield Check(f"grad_{name}", ours, a[f"grad_{name}"], 1e-4)
+    yield from gradients(case, names, grads, 1e-4)

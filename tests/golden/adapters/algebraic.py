@@ -8,7 +8,7 @@ import numpy as np
 
 import posenc
 from tests.golden.case import Case, Check
-from tests.golden.through import run, scores, told
+from tests.golden.through import gradients, run, scores, told
 
 schemes = ("algebraic",)
 
@@ -37,8 +37,7 @@ def compare(case: Case) -> Iterator[Check]:
     names = ["q", "k", "primitives"]
     out, grads = run(f, a["cotangent"], *(a[n] for n in names))
     yield Check("scores", out, a["scores"], 5e-5)
-    for name, ours in zip(names, grads, strict=True):
-        yield Check(f"grad_{name}", ours, a[f"grad_{name}"], 1e-4)
+    yield from gradients(case, names, grads, 1e-4)
     own = steps(jnp.asarray(a["primitives"]))
     unit = lambda c: jnp.broadcast_to(c, (len(positions), d))  # noqa: E731
     hear = lambda p, c: scheme.query(p, unit(c), told(scheme, p, positions))[0]  # noqa: E731

@@ -9,7 +9,7 @@ import numpy as np
 import posenc
 from posenc.numerics.bias import slope
 from tests.golden.case import Case, Check
-from tests.golden.through import bias, run
+from tests.golden.through import bias, gradients, run
 
 schemes = ("bam", "ssmax")
 
@@ -38,17 +38,14 @@ def compare(case: Case) -> Iterator[Check]:
             lambda q, k, v, *p: _layer(case, scheme, names, q, k, v, p), a["cotangent"], *(a[n] for n in "qkv"), *given
         )
         yield Check("out", out, a["out"], 1e-5)
-        for n, grad in zip("qkv", grads[:3], strict=True):
-            yield Check(f"grad_{n}", grad, a[f"grad_{n}"], 5e-5)
+        yield from gradients(case, "qkv", grads[:3], 5e-5)
         grads = grads[3:]
         one = jnp.broadcast_to(
             jnp.eye(args["length"], dtype=jnp.float32)[None, None], (*a["v"].shape[:2], args["length"], args["length"])
         )
         yield Check("weights", _layer(case, scheme, names, a["q"], a["k"], one, given), a["weights"], 1e-5)
         yield from _logits(case)
-    for n, grad in zip(names, grads, strict=False):
-        if f"grad_{n}" in a:
-            yield Check(f"grad_{n}", grad, a[f"grad_{n}"], 5e-5)
+    yield from gradients(case, names, grads, 5e-5)
 
 
 def _slopes(heads):

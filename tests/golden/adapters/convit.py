@@ -6,7 +6,7 @@ import numpy as np
 
 import posenc
 from tests.golden.case import Check
-from tests.golden.through import cotangent, run, scheme
+from tests.golden.through import cotangent, gradients, run, scheme
 
 schemes = ("convit",)
 NAMES = ["x", "gating_param", "pos_proj.weight", "pos_proj.bias"]
@@ -35,8 +35,7 @@ def compare(case):
     (out, shares), back = run(f, cotangent(case), *(a[n] for n in NAMES))
     yield Check("out", out, a["out"], 2e-5)
     yield Check("weights", shares, a["weights"], 2e-5)
-    for name, ours in zip(NAMES, back, strict=True):
-        yield Check(f"grad_{name}", ours, a[f"grad_{name}"], 5e-5)
+    yield from gradients(case, NAMES, back, 5e-5)
     dims = posenc.Dims(heads * d, heads, d, grid * grid)
     start = posenc.init(convit, jax.random.key(0), dims)["layer"]["w"]
     yield Check("initial_pos_proj", start, a["initial_pos_proj"], 2e-5)

@@ -9,7 +9,7 @@ import numpy as np
 import posenc
 from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS
 from tests.golden.case import Check
-from tests.golden.through import cotangent, run
+from tests.golden.through import cotangent, gradients, run
 
 schemes = ("dape", "dape_v2")
 LAYERS = ("mlp2.0.weight", "mlp2.0.bias", "mlp2.2.weight", "mlp2.2.bias")
@@ -45,9 +45,7 @@ def compare(case):
     lower = np.tri(a["scores_in"].shape[-1], dtype=np.float32)[None, None]
     out, back = run(f, cotangent(case), *(a[n] for n in names))
     yield Check("scores_out", out * lower, a["scores_out"] * lower, case.forward)
-    for name, ours in zip(names, back, strict=True):
-        if f"grad_{name}" in a:
-            yield Check(f"grad_{name}", ours, a[f"grad_{name}"], case.backward)
+    yield from gradients(case, names, back)
 
 
 def _bias(kind, p, a, heads):

@@ -1,7 +1,7 @@
 """Biases of a perceptron given as weights; their normaliser is of the query's position on both sides."""
 
 from tests.golden.case import Check, NotCovered
-from tests.golden.through import bias, cotangent, run, scheme
+from tests.golden.through import bias, cotangent, gradients, run, scheme
 
 schemes = ("fire",)
 NAMES = ("mlp.0.weight", "mlp.0.bias", "mlp.2.weight", "mlp.2.bias", "c", "L_multiplier")
@@ -20,5 +20,4 @@ def compare(case):
 
     out, back = run(f, cotangent(case), *(arrays[n] for n in NAMES))
     yield Check("bias", out, arrays["bias"], case.forward)
-    for name, ours in zip(NAMES, back, strict=False):
-        yield Check(f"grad_{name}", ours, arrays[f"grad_{name}"], case.backward)
+    yield from gradients(case, NAMES, back)

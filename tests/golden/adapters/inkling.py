@@ -7,7 +7,7 @@ import numpy as np
 import posenc
 from tests.golden.case import Check
 from tests.golden.contextual import bias, sides, weights
-from tests.golden.through import run
+from tests.golden.through import gradients, run
 
 schemes = ("inkling",)
 
@@ -23,8 +23,7 @@ def _logits(case):
     f = lambda r, proj: bias(scheme, _params(proj, r), _features(r), *where)  # noqa: E731
     ours, back = run(f, a["cotangent"], a["r"], a["proj"])
     yield Check("bias", ours, a["bias"], case.forward)
-    for name, gradient in zip(("r", "proj"), back, strict=True):
-        yield Check(f"grad_{name}", gradient, a[f"grad_{name}"], case.backward)
+    yield from gradients(case, ("r", "proj"), back)
 
 
 def _attention(case):

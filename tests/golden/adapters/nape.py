@@ -9,7 +9,7 @@ import numpy as np
 import posenc
 from posenc.schemes.entmax import entmax
 from tests.golden.case import Case, Check
-from tests.golden.through import bias, run
+from tests.golden.through import bias, gradients, run
 
 schemes = ("alibi", "asentmax", "entmax")
 NONE = {"layer": {}, "heads": {}}
@@ -111,8 +111,7 @@ def _attention(case: Case) -> Iterator[Check]:
     given = [a[n] for n in names]
     out, grads = run(f, a["cotangent"], a["q"], a["k"], a["v"], *given)
     yield Check("out", out, a["out"], 1e-5)
-    for name, grad in zip(["q", "k", "v", *names], grads, strict=True):
-        yield Check(f"grad_{name}", grad, a[f"grad_{name}"], 1e-4)
+    yield from gradients(case, ["q", "k", "v", *names], grads, 1e-4)
     length = args["length"]
     one = np.broadcast_to(np.eye(length, dtype=np.float32), (args["batch"], groups, length, length))
     yield Check("weights", f(a["q"], a["k"], one, *given), a["weights"], 1e-5)

@@ -9,7 +9,7 @@ import numpy as np
 import posenc
 from posenc.numerics import rotary
 from tests.golden.case import Case, Check
-from tests.golden.through import run
+from tests.golden.through import gradients, run
 
 schemes = ("key_offset", "kv_shift", "canon")
 NONE = {"layer": {}, "heads": {}}
@@ -61,8 +61,7 @@ def _offset(case: Case) -> Iterator[Check]:
         theirs = a[f"scores{name}"]
         yield Check(f"scores{name}", np.where(seen, ours, 0), np.where(seen, theirs, 0), 1e-12)
         if not name:
-            for n, grad in zip("qkv", grads, strict=True):
-                yield Check(f"grad_{n}", grad, a[f"grad_{n}"], 1e-10)
+            yield from gradients(case, "qkv", grads, 1e-10)
 
 
 def _shift(case: Case) -> Iterator[Check]:

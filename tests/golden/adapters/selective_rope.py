@@ -7,7 +7,7 @@ import numpy as np
 import posenc
 from tests.golden.case import Check
 from tests.golden.contextual import sides
-from tests.golden.through import run
+from tests.golden.through import gradients, run
 
 schemes = ("selective_rope",)
 NAMES = ["temperature", "phi_proj.0.weight", "phi_proj.1.weight", "phi_proj.weight", "phi_proj.scalar"] + [
@@ -32,8 +32,7 @@ def compare(case):
     out, back = run(f, np.stack([a["cotangent"], a["cotangent_k"]]), *(a[name] for name in given))
     yield Check("q_out", out[0], a["q_out"], 2e-5)
     yield Check("k_out", out[1], a["k_out"], 2e-5)
-    for name, ours in zip(given, back, strict=True):
-        yield Check(f"grad_{name}", ours, a[f"grad_{name}"], 1e-4)
+    yield from gradients(case, given, back, 1e-4)
     dims = posenc.Dims(a["x"].shape[-1], heads, 2 * pairs, trained=8)
     start = posenc.init(_scheme(args, "learned"), jax.random.key(0), dims)
     yield Check("temperature", start["layer"]["temperature"], a["temperature"][0, 0, 0], 1e-6)

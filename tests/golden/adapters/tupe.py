@@ -5,7 +5,7 @@ import numpy as np
 
 import posenc
 from tests.golden.case import Check
-from tests.golden.through import bias, cotangent, run, scheme
+from tests.golden.through import bias, cotangent, gradients, run, scheme
 
 schemes = ("tupe",)
 OURS = {
@@ -47,5 +47,4 @@ def compare(case):
     out = out @ a["out_proj_weight"].T + a["out_proj_bias"][None, None]
     yield Check("bias", ours, a["bias"], case.forward)
     yield Check("out", out * real, a["out"] * real, case.forward)
-    for name, grad in zip(names, back, strict=True):
-        yield Check(f"grad_{name}", grad, a[f"grad_{name}"], case.backward)
+    yield from gradients(case, names, back)

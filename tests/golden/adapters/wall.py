@@ -7,7 +7,7 @@ import numpy as np
 
 import posenc
 from tests.golden.case import Case, Check
-from tests.golden.through import run
+from tests.golden.through import gradients, run
 
 schemes = ("wall", "fox")
 
@@ -42,8 +42,7 @@ def compare(case: Case) -> Iterator[Check]:
     yield Check("out", out, a["out"], case.forward)
     if "out_f64" in a:
         yield Check("out in float32 against float64", out, a["out_f64"], case.forward)
-    for name, grad in zip(names, grads, strict=True):
-        yield Check(f"grad_{name}", grad, a[f"grad_{name}"], case.backward)
+    yield from gradients(case, names, grads)
     length, groups = len(segments), a["v"].shape[2]
     one = np.broadcast_to(np.eye(length, dtype=kind)[None, :, None], (len(a["v"]), length, groups, length))
     weights = np.asarray(f(*given[:2], one, *given[3:])).transpose(0, 2, 1, 3)
