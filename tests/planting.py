@@ -6,7 +6,6 @@ import importlib
 import inspect
 import sys
 import textwrap
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pytest
@@ -42,11 +41,6 @@ def find_place(where: str) -> Place:
         owner = getattr(module, cls)
     right = getattr(owner, name)
     return Place(module, owner, name, right, textwrap.dedent(inspect.getsource(right)))
-
-
-def stale_faults(faults: Iterable[Fault]) -> list[Fault]:
-    """Faults whose piece of source is no longer there, which costs nothing to find out."""
-    return [fault for fault in faults if fault.old not in find_place(fault.where).source]
 
 
 @pytest.fixture

@@ -48,15 +48,6 @@ def test_a_layer_in_bfloat16_is_that_of_float32_near_and_far(kind, text):
         assert apart(out, exact(X.astype(jnp.float32), positions=positions)) < 0.01
 
 
-@pytest.mark.guard
-@pytest.mark.parametrize("text", ["rope", "alibi", "t5", "shaw"])
-def test_positions_that_bfloat16_cannot_tell_apart_would_be_noticed(text):
-    half, exact = layers(text, "equinox")
-    collided = FAR.astype(HALF).astype(jnp.int32)
-    assert len(np.unique(collided)) == 2
-    assert apart(half(X, positions=collided), exact(X.astype(jnp.float32), positions=FAR)) > 0.03
-
-
 @pytest.mark.parametrize("text", ["sinusoidal", "learned"])
 def test_the_input_has_as_many_far_positions_as_tokens(text):
     scheme = posenc.bind(posenc.parse(text), DIMS)

@@ -140,16 +140,6 @@ def test_a_constant_gate_makes_contextual_grape_m_rope_turning_backwards():
     same(attend("grape_m", q, k, v, x=x), ours, 1e-6)
 
 
-@pytest.mark.parametrize("order", ["chunked", "interleaved"])
-def test_m_rope_of_text_is_rope(order):
-    """M-RoPE with equal coordinates = RoPE, however the pairs are shared out; with others it is not."""
-    q, k, v = tokens()
-    rope, text = attend("rope(base=1000000.0)", q, k, v, PLACES), f"mrope(order={order!r})"
-    same(attend(text, q, k, v, np.stack([PLACES] * 3, -1)), rope)
-    same(attend(text, q, k, v), attend("rope(base=1000000.0)", q, k, v))
-    differ(attend(text, q, k, v, np.stack([PLACES[::-1], PLACES, PLACES], -1)), rope)
-
-
 def test_partial_rope_is_no_p_rope():
     """Turning half of the features ≠ keeping half of the frequencies, in whatever order the features stand."""
     x, place = np.eye(D), np.full(D, 5)

@@ -79,23 +79,22 @@ def test_a_scan_over_layers_and_remat_change_neither_values_nor_gradients(kind, 
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-6), slopes, others)
 
 
-@most
-def test_decoding_with_caches_is_the_whole_sequence(kind, text):
+def decodes(kind, text, steps, where=lambda start, end: {}):
     model, logits = scanned(kind, text)
     step, caches, parts = jax.jit(model.apply), model.empty(model.params, *TOKENS.shape), []
-    for start, end in ((0, 9), (9, 10), (10, 11), (11, 12)):
-        out, caches = step(model.params, TOKENS[:, start:end], caches)
+    for start, end in steps:
+        out, caches = step(model.params, TOKENS[:, start:end], caches, **where(start, end))
         parts.append(out)
     np.testing.assert_allclose(jnp.concatenate(parts, 1), logits, atol=1e-5)
+
+
+@most
+def test_decoding_with_caches_is_the_whole_sequence(kind, text):
+    decodes(kind, text, ((0, 9), (9, 10), (10, 11), (11, 12)))
 
 
 def test_a_learned_input_is_decoded_at_the_positions_of_the_new_tokens():
-    model, logits = scanned("linen", "learned + [nope]")
-    step, caches, parts = jax.jit(model.apply), model.empty(model.params, *TOKENS.shape), []
-    for start, end in ((0, 10), (10, 12)):
-        out, caches = step(model.params, TOKENS[:, start:end], caches, positions=np.arange(start, end))
-        parts.append(out)
-    np.testing.assert_allclose(jnp.concatenate(parts, 1), logits, atol=1e-5)
+    decodes("linen", "learned + [nope]", ((0, 10), (10, 12)), lambda *ends: {"positions": np.arange(*ends)})
 
 
 @pytest.mark.parametrize(("kind", "text"), by_day(CASES, [(kind, "fox") for kind in KINDS]))

@@ -8,6 +8,7 @@ import pytest
 import posenc
 from posenc import Cache, Dims, attend
 from posenc.attention.kernels.dense import softmax
+from tests.contract.test_decoding import decode, stepper
 from tests.jaxprs import equations
 
 DIMS = Dims(32, 4, 8, trained=12)
@@ -16,16 +17,6 @@ VALID = np.array([[True] * 9 + [False] * 3, [False, False, True, True, False, *[
 
 def drawn(*shape):
     return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
-
-
-def steps(scheme, params, segments, **tokens):
-    """What a cache decodes, four tokens at a time."""
-    cache, mixed = Cache.empty(scheme, params, DIMS, batch=2, capacity=12), []
-    for i in range(0, 12, 4):
-        now = {name: a[:, i : i + 4] for name, a in tokens.items()}
-        out, cache = attend(scheme, params, **now, segments=segments[:, i : i + 4], cache=cache)
-        mixed.append(out)
-    return jnp.concatenate(mixed, 1)
 
 
 @pytest.mark.parametrize("text", ["nope", "rope", "t5 + window(4)", "fox", "sinusoidal", "cope"])
@@ -38,7 +29,9 @@ def test_booleans_tell_padding_as_zeros_and_ones_do(text):
     whole = lambda segments: attend(scheme, params, **tokens, segments=segments)  # noqa: E731
     np.testing.assert_array_equal(whole(VALID), whole(numbers))
     np.testing.assert_allclose(jax.jit(whole)(VALID), whole(numbers), atol=1e-6)
-    np.testing.assert_array_equal(*(steps(scheme, params, segments, **tokens) for segments in (VALID, numbers)))
+    step, empty = stepper(scheme, params), Cache.empty(scheme, params, DIMS, batch=2, capacity=12)
+    by_steps = [decode(step, empty, (*tokens.values(),), (4,), segments=told)[0] for told in (VALID, numbers)]
+    np.testing.assert_array_equal(*by_steps)
     embedded = [posenc.embed(scheme, params, tokens["x"], segments=segments) for segments in (VALID, numbers)]
     np.testing.assert_array_equal(*embedded)
 

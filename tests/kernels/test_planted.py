@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kernels.test_equal import Problem, small_blocks  # noqa: F401  # the second is a fixture
-from tests.planting import Fault, stale_faults
+from tests.planting import Fault
 from tests.planting import plant as plant  # a fixture
 
 TILED, LAYOUT = "posenc.attention.kernels.tiled:", "posenc.attention.kernels.layout:"
@@ -53,10 +53,6 @@ def loud(fault):
     problem = Problem(fault.scheme)
     problem.arrays[0] *= 3000.0
     return problem
-
-
-def test_every_fault_quotes_the_source():
-    assert stale_faults(FAULTS.values()) == []
 
 
 @pytest.mark.parametrize("name", FAULTS)

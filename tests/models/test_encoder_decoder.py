@@ -14,6 +14,8 @@ from posenc.lab.spec.run import Run
 from posenc.lab.store import folder
 from posenc.lab.train.training import pure, resolve
 from posenc.naming import parse
+from tests.oracles import loop
+from tests.oracles.models import norm as layer_norm
 
 DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32)
 KEY = jax.random.key(1)
@@ -34,26 +36,17 @@ run = jax.jit(lambda model, given: model(given, KEY))
 
 
 def normalised(x, scale):
-    x = x - x.mean(-1, keepdims=True)
-    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * scale
+    return np.apply_along_axis(layer_norm, -1, x, scale)
 
 
 def attention(p, x, m, slopes, causal):
-    """Softmax of q·k / √d less the slope times the distance, by loops over sequences, heads and queries."""
-    out = np.zeros_like(x)
-    for b in range(len(x)):
-        mixed = np.zeros((x.shape[1], 2, 8))
-        k, v = np.split(m[b] @ p["key_value"], 2, axis=1)
-        q = x[b] @ p["query"]
-        for h in range(2):
-            part = slice(8 * h, 8 * h + 8)
-            for i in range(x.shape[1]):
-                seen = range(i + 1 if causal else m.shape[1])
-                s = np.array([q[i, part] @ k[j, part] / np.sqrt(8) - slopes[h] * abs(i - j) for j in seen])
-                a = np.exp(s - s.max())
-                mixed[i, h] = (a / a.sum()) @ v[: len(s), part]
-        out[b] = mixed.reshape(-1, 16) @ p["out"]
-    return out
+    """Softmax of q·k / √d less the slope times the distance, sequence by sequence."""
+    seen, out = np.tri(x.shape[1], m.shape[1]) if causal else np.ones((x.shape[1], m.shape[1])), []
+    for q, kv in zip(x @ p["query"], m @ p["key_value"], strict=True):
+        q, k, v = (a.reshape(-1, 2, 8) for a in (q, *np.split(kv, 2, axis=1)))
+        score = lambda h, _, i, j, q=q, k=k: loop.dot(q, k, h, i, j) - slopes[h] * abs(i - j)  # noqa: E731
+        out.append(loop.attend([None] * 2, q, k, v, seen, score).reshape(-1, 16) @ p["out"])
+    return np.array(out)
 
 
 def by_the_equations(model, given, norm, slopes, across):

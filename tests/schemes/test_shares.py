@@ -11,7 +11,8 @@ import posenc
 import posenc.nnx
 from posenc.core.compose import normal_form, parts
 from posenc.core.masks import Window
-from tests.planting import Fault, stale_faults
+from tests.contract.test_decoding import decode, stepper
+from tests.planting import Fault
 from tests.planting import plant as plant  # a fixture
 
 B, L, H, D = 2, 20, 8, 4
@@ -100,15 +101,10 @@ def test_a_cache_decodes_what_the_whole_text_gives(text, x64):
     problem = Problem(text, 2)
     whole = problem.together(segments=SEGMENTS)
     cache = posenc.Cache.empty(problem.scheme, problem.params, problem.dims, batch=B, capacity=L, dtype=jnp.float64)
-    outs = []
-    for a, b in ((0, 9), (9, 10), (10, L)):
-        new = [t[:, a:b] for t in (problem.q, problem.k, problem.v)]
-        given = {"x": problem.x[:, a:b], "segments": SEGMENTS[:, a:b], "cache": cache}
-        out, cache = posenc.attend(problem.scheme, problem.params, *new, **given)
-        outs.append(out)
-    if "dynamic_ntk" not in text:  # its keys turn by the length of the text so far
-        np.testing.assert_allclose(jnp.concatenate(outs, 1), whole, atol=1e-11)
-    np.testing.assert_allclose(outs[-1], whole[:, 10:], atol=1e-11)
+    tokens = problem.q, problem.k, problem.v, problem.x
+    out, _ = decode(stepper(problem.scheme, problem.params), cache, tokens, (9, 1, 10), segments=SEGMENTS)
+    since = 10 if "dynamic_ntk" in text else 0  # its keys turn by the length of the text so far
+    np.testing.assert_allclose(out[:, since:], whole[:, since:], atol=1e-11)
 
 
 def test_a_ring_of_slots_forgets_what_the_window_hides(x64):
@@ -231,10 +227,6 @@ FAULTS = {
         SHARE + "beside", "jnp.concatenate(outputs, 1)", "jnp.concatenate(outputs[::-1], 1)", "{alibi, nope}", "heads"
     ),
 }  # fmt: skip
-
-
-def test_every_fault_quotes_the_source():
-    assert stale_faults(FAULTS.values()) == []
 
 
 @pytest.mark.guard
