@@ -120,12 +120,12 @@ def claim_ms(folder: Path) -> float:
     """Milliseconds of one claim: the median over the groups that are left, several times."""
     from posenc.lab.store import folder as store
 
-    left = [line.group for line in store.read_plan(folder)[-LEFT:]]
+    left = store.read_plan(folder)[-LEFT:]
     took, recorded = [], store.Recorded(folder)
-    for group in itertools.islice(itertools.cycle(left), 5 * LEFT):
+    for line in itertools.islice(itertools.cycle(left), 5 * LEFT):
         began = time.perf_counter()
-        with store.claim(folder, group) as claim:
-            assert claim is not None and group not in recorded.names()
+        with store.claim(folder, line.group) as claim:
+            assert claim is not None and line.id not in recorded.ids()
         took.append(1e3 * (time.perf_counter() - began))
     return statistics.median(took)
 

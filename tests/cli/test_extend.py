@@ -94,11 +94,6 @@ def test_a_task_without_a_name_has_no_text_to_check():
     assert checks.check(faulty(EVEN), only=["the_text_names_the_task"]).findings[0].outcome.holds is None
 
 
-def test_our_own_tasks_are_checked_by_their_text(posenc):
-    said = posenc("check", "even_pairs", "--only", "samples_equal_the_oracle", "the_text_names_the_task")
-    assert said.code == 0 and said.out.startswith("even_pairs: 2 hold, 0 fail")
-
-
 BROKEN = """
 from posenc import Scheme
 
@@ -126,9 +121,16 @@ def test_a_scheme_that_breaks_its_word_fails_by_name(posenc, tmp_path, fresh):
     assert said.code == 1 and "FAILS" in said.out
 
 
-def test_our_own_schemes_are_checked_by_their_text(posenc):
-    said = posenc("check", "rope + alibi", "--only", "G18", "its_text_names_it")
-    assert said.code == 0 and said.out.startswith("rope + alibi: 3 hold, 0 fail")
+@pytest.mark.parametrize(
+    ("text", "only", "head"),
+    [
+        ("rope + alibi", ["G18", "its_text_names_it"], "rope + alibi: 3 hold, 0 fail"),
+        ("even_pairs", ["samples_equal_the_oracle", "the_text_names_the_task"], "even_pairs: 2 hold, 0 fail"),
+    ],
+)
+def test_our_own_are_checked_by_their_text(posenc, text, only, head):
+    said = posenc("check", text, "--only", *only)
+    assert said.code == 0 and said.out.startswith(head)
 
 
 @pytest.mark.parametrize(

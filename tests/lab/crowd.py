@@ -29,7 +29,7 @@ def work(folder, began):
 
     def waited(seconds, check):
         busy = {claim.group for claim in store.held(folder)}  # before records, which come before a claim goes
-        free.append(len({line.group for line in plan} - busy - store.Recorded(folder).names()))
+        free.append(len({line.group for line in plan} - busy - made.recorded(folder).keys()))
         time.sleep(0.01)
 
     trainer.Trainer.train, trainer.device.describe, worker._wait = trained, dict, waited

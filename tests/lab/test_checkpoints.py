@@ -150,6 +150,10 @@ def test_parameters_of_0_2_are_read_and_their_damage_is_named(tmp_path):
         with pytest.raises(ValueError, match="trial t .*--keep"):
             restored(tmp_path)
         path.write_bytes(content)
+    for text in ("", "{", "[1]", "5", "{}", "[" * 9999):
+        (place / "manifest.json").write_text(text)
+        with pytest.raises(ValueError, match="trial t .*--keep"):
+            restored(tmp_path)
     keep_parameters(tmp_path / "again")
     assert [*restored(tmp_path / "again")] == [*TREE]
 

@@ -11,8 +11,8 @@ import pytest
 from posenc.lab.figures.tables import table
 from posenc.lab.results.rates import rates_by_cell
 from posenc.lab.results.results import load
-from posenc.lab.store import checkpoints, records
 from posenc.lab.store import folder as store
+from posenc.lab.store import records
 from tests.lab import made
 
 pytestmark = pytest.mark.usefixtures("runs")
@@ -184,15 +184,6 @@ def test_a_record_of_a_newer_version_is_left_out_and_nothing_is_planned_beside_i
     with pytest.raises(ValueError, match="schema 7.* 3"):
         made.write_plan(folder, made.plan(made.rope(task="index"), "g7"))
     assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
-
-
-@pytest.mark.parametrize("text", ["", "{", "[1]", "5", "{}", "[" * 9999])
-def test_a_damaged_manifest_of_parameters_names_the_trial(text, runs):
-    folder = store.create("a")
-    (folder / "params" / "t").mkdir(parents=True)
-    (folder / "params" / "t" / "manifest.json").write_text(text)
-    with pytest.raises(ValueError, match="trial t .*--keep"):
-        checkpoints.restore(folder, "t")
 
 
 ODD = [None, True, -1, 0, 2, HUGE, 1.5, float("nan"), "", "x", "9", [], [1], ["x"], {}, {"8": 1}, {"x": {"y": "z"}}]

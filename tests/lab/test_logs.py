@@ -77,7 +77,6 @@ def test_status_and_workers_decode_no_record(monkeypatch):
     monkeypatch.setattr(logs, "record_of", None)
     assert store.status(folder).counts["done"] == 8
     recorded = store.Recorded(folder)
-    assert recorded.names() == {named(record(label)) for label in LABELS}
     assert recorded.ids() == {trial["id"] for label in LABELS for trial in record(label)["trials"]}
 
 
@@ -93,7 +92,7 @@ def test_a_flipped_byte_costs_its_line_which_is_named_until_its_group_is_recorde
     assert problem.startswith(f"Line 3 of records/{log.name} is left out: ") and state.problems == stored.problems
     lost = {trial["id"] for trial in record("t5")["trials"]}
     assert stored.unreadable == 1 and trials(folder) == {id: t for id, t in before.items() if id not in lost}
-    assert state.counts["done"] == 6 and named(record("t5")) not in store.Recorded(folder).names()
+    assert state.counts["done"] == 6 and store.Recorded(folder).ids() == before.keys() - lost
     made.write_record(folder, record("t5"))
     assert trials(folder) == before and store.status(folder).counts["done"] == 8
     assert store.status(folder).problems == (() if at != 100 else (problem,)), "of this one the name is gone too"
@@ -137,11 +136,11 @@ def test_a_worker_reads_on_where_it_was_and_waits_for_the_end_of_a_line():
     content, log = lines(folder), made.log_of(folder)
     log.write_bytes(content[0] + content[1][:400])
     recorded = store.Recorded(folder)
-    names = [named(record(label)) for label in LABELS]
-    assert recorded.names() == {names[0]} and len(recorded.ids()) == 2
+    ids = [{trial["id"] for trial in record(label)["trials"]} for label in LABELS]
+    assert recorded.ids() == ids[0]
     with open(log, "ab") as file:
         file.write(content[1][400:] + flip(content[2], 300) + content[3])
-    assert recorded.names() == {names[0], names[1], names[3]} and len(recorded.ids()) == 6
+    assert recorded.ids() == ids[0] | ids[1] | ids[3]
 
 
 def test_a_line_by_a_second_writer_is_not_joined_to_ours():

@@ -104,6 +104,11 @@ WRONG = [
     *(("group", 3, "group; str"), ("knobs", "x", "knobs; object"), ("knobs", {"seed": 0, "lr": 10**400}, "lr; int <=")),
     *(("sizes", 8, "sizes; array"), ("sizes", ["8"], "int"), ("sizes", [-1], "int >="), ("rows", 0, "rows; int >= 1")),
     *(("steps", True, "steps; int"), ("steps", -1, "steps; int >= 0"), ("steps", 2**31, "steps; int <=")),
+    *(
+        ("segment", 0, "segment; int >= 1"),
+        ("segment", -2, "segment; int >= 1"),
+        ("segment", 3, "divisor of its 10 steps"),
+    ),
 ]
 
 
@@ -111,5 +116,5 @@ WRONG = [
 def test_what_no_plan_can_hold_is_refused_by_its_line_with_what_is_needed(key, value, said):
     folder = planned(("rope", (0,)))
     made.replanned(folder, lambda line: line | {key: value})
-    with pytest.raises(ValueError, match=f"line [12] .* as .*{said}.* is needed"):
+    with pytest.raises(ValueError, match=f"line [12] .* as .*{said}.*; restore the file"):
         store.read_plan(folder)

@@ -18,6 +18,7 @@ from posenc.lab.run.worker import waiting
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.claims import Claim
+from tests.lab import made
 from tests.lab.inline import Inline, driven
 from tests.lab.test_sweep import Watch, copy_results, experiment, trials
 
@@ -48,8 +49,7 @@ def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
     watch, cluster = Watch(), Inline()
     assert driven(run.folder, cluster, watch, keep=True) == 0
     assert as_json(run.folder) == as_json(whole) and left(run.folder) == []
-    names = lambda folder: store.Recorded(folder).names()  # noqa: E731
-    assert names(run.folder) == names(whole) and len(cluster.parcels) == 2
+    assert made.recorded(run.folder).keys() == made.recorded(whole).keys() and len(cluster.parcels) == 2
     for id in trials(whole):
         ours, theirs = (checkpoints.restore(folder, id) for folder in (run.folder, whole))
         assert str(ours) == str(theirs)

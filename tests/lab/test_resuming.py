@@ -17,7 +17,6 @@ from posenc.lab.spec.run import Run
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
 from posenc.lab.train import training
-from tests.lab import made
 from tests.lab.interrupted import STAGED, experiment, found, kept, notes, resumed, send, steps, stopped, until
 from tests.lab.test_sweep import BASE, Watch, trials
 
@@ -159,16 +158,6 @@ def test_the_length_of_segments_is_that_of_the_plan(tmp_path):
     assert {line.segment for line in store.read_plan(tmp_path / "x")} == {2}
     with pytest.raises(ValueError, match="segment 2.* 4"):
         resumed(tmp_path / "x", segment=4)
-
-
-@pytest.mark.parametrize("segment", [0, -2, 5])
-def test_a_plan_whose_segments_do_not_divide_is_refused(tmp_path, segment):
-    stopped(tmp_path / "x", 6)
-    made.replanned(tmp_path / "x", lambda line: line | {"segment": segment})
-    with pytest.raises(
-        ValueError, match="segment(' as a divisor of its 12 steps|; int >= 1 is needed); restore the file"
-    ):
-        store.read_plan(tmp_path / "x")
 
 
 def test_every_experiment_that_added_trials_keeps_its_file(tmp_path):

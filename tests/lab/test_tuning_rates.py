@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from posenc.lab.cli import main
 from posenc.lab.explain import patterns
 from posenc.lab.figures.captions import rates as caption
 from posenc.lab.figures.tables import table
@@ -19,9 +18,6 @@ from posenc.lab.store import folder as store
 from tests.lab.retuned import HIGH, LOW, MIDDLE, asked, at, cell, cluster, reported, said, sweep, workers
 from tests.lab.retuned import folder as folder  # fixtures
 from tests.lab.retuned import recorder as recorder
-
-SETTINGS = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=2 sizes=4,8 rows=8 segment=1"
-
 
 # another choice in the same folder
 
@@ -58,14 +54,6 @@ def test_the_same_choice_with_other_seeds_and_the_same_rates_untuned_go_on(folde
     for change in ({}, {"seeds": (4,)}, {"scheme": "nope"}, {"tuning": (), "lr": (LOW,), "seeds": (7,)}, {}):
         assert sweep(folder, lr=change.pop("lr", (LOW, HIGH)), **change)[0] == 0
     assert reported(folder) == at(HIGH, 2, 3, 4) | {(7, LOW)} and finished(folder)
-
-
-def test_the_command_line_refuses_another_choice_with_exit_code_2(folder, capsys):
-    sweep(folder, lr=(LOW, HIGH))
-    words = "sweep --grid scheme=rope task=even_pairs --set " + SETTINGS + " lr=1e-3,3e-3 tuning=0,1 seeds=2,3 --name a"
-    assert main(words.split()) == 2
-    refusal = capsys.readouterr().err.splitlines()[-1]
-    assert refusal.endswith("not among 0.001, 0.003 (tuning seeds 0, 1); use a new --name.")
 
 
 def test_a_tuning_trial_that_fails_says_what_to_do(folder, recorder):

@@ -36,11 +36,6 @@ def ability_of(task: str) -> str:
     return ast.literal_eval(source) if source else ""
 
 
-def tasks_with(ability: str) -> tuple[str, ...]:
-    """The names of our tasks that need an ability."""
-    return tuple(name for name in sorted(declarations(TASKS)) if ability_of(name) == ability)
-
-
 def _attribute_source(task: grammar.Tree, attribute: str) -> str:
     """Return the value of a task's class attribute, as source text. For `shifted` it is that of the task in its
     setting."""

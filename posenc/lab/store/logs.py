@@ -195,37 +195,27 @@ def check_version(folder: Path) -> None:
 
 
 class Recorded:
-    """Records of a run folder, without their content. Each log is read on from where it ended before."""
+    """Trials that are recorded in a run folder. Each log is read on from where it ended before."""
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._names: set[str] = set()
         self._ids: set[str] = set()
         self._ends: dict[str, tuple[int, int]] = {}
         """File to the bytes and the lines that were read."""
 
-    def names(self) -> set[str]:
-        """The names of the records: that of a group, where all its trials were finished together."""
-        self._read_on()
-        return self._names
-
     def ids(self) -> set[str]:
         """The trials that have a record."""
-        self._read_on()
-        return self._ids
-
-    def _read_on(self) -> None:
         place = disk.inside(self._folder, "records")
         for name in os.listdir(place) if place.is_dir() else ():
             start, number = self._ends.get(name, (0, 0))
             with contextlib.suppress(*UNUSABLE):  # `survey` names it
                 if name.endswith(SUFFIX) and not name.startswith(".") and os.stat(place / name).st_size > start:
                     self._read_log(place / name, start, number)
+        return self._ids
 
     def _read_log(self, path: Path, start: int, number: int) -> None:
         for line, end in read_log(path, False, start, number + 1):
             if isinstance(line, Entry):
-                self._names.add(line.name)
                 self._ids.update(trial.id for trial in line.trials)
             elif line.cut:
                 return  # its end may come

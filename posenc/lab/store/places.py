@@ -77,44 +77,33 @@ def groups(place: str) -> list[str]:
 
 @contextlib.contextmanager
 def home(place: str, group: str) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """A folder with the checkpoints of a group while the block runs, and what to call after each change there."""
+    """A folder with the checkpoints of a group while the block runs, and what to call after each change there. That
+    raises `OSError` where a store does not take the change."""
     if not _is_url(place):
         yield Path(place), lambda: None
         return
     with tempfile.TemporaryDirectory(prefix="posenc-") as name:
-        near = Path(name)
-        copy = Mirror(_path(place) / disk.check_name(group), disk.inside(near, checkpoints.FOLDER, group))
-        copy.fetch()
-        yield near, copy.send
+        far, near = _path(place) / disk.check_name(group), disk.inside(Path(name), checkpoints.FOLDER, group)
+        near.mkdir(parents=True)
+        for path in far.iterdir() if far.exists() else ():
+            if checkpoints.NAME.fullmatch(path.name) and path.is_file():  # its reader says whether it is whole
+                (near / path.name).write_bytes(path.read_bytes())
+        sent = {path.name for path in near.iterdir()}
 
+        def send() -> None:
+            nonlocal sent
+            here = {path.name for path in near.glob("[!.]*")}
+            try:
+                far.mkdir(parents=True, exist_ok=True)
+                for new in sorted(here - sent):
+                    (far / new).write_bytes((near / new).read_bytes())
+                for gone in sent - here:
+                    (far / gone).unlink(missing_ok=True)
+            except Exception as error:  # each store has errors of its own
+                raise OSError(errno.EIO, f"{far} refused: {_words(error)}") from error
+            sent = here
 
-class Mirror:
-    """The checkpoints of a group in an object store, and their copy on this machine."""
-
-    def __init__(self, far: Any, near: Path):
-        self.far, self.near = far, near
-        self._sent: set[str] = set()
-
-    def fetch(self) -> None:
-        """Copy all. The reader of the copy names a damaged one."""
-        self.near.mkdir(parents=True, exist_ok=True)
-        for path in self.far.iterdir() if self.far.exists() else ():
-            if checkpoints.NAME.fullmatch(path.name) and path.is_file():
-                (self.near / path.name).write_bytes(path.read_bytes())
-                self._sent.add(path.name)
-
-    def send(self) -> None:
-        """Make the store hold what this machine does. Raises `OSError`."""
-        here = {path.name for path in self.near.glob("[!.]*")}
-        try:
-            self.far.mkdir(parents=True, exist_ok=True)
-            for name in sorted(here - self._sent):
-                (self.far / name).write_bytes((self.near / name).read_bytes())
-            for name in self._sent - here:
-                (self.far / name).unlink(missing_ok=True)
-        except Exception as error:  # each store has errors of its own
-            raise OSError(errno.EIO, f"{self.far} refused: {_words(error)}") from error
-        self._sent = here
+        yield Path(name), send
 
 
 def _is_url(place: str) -> bool:
