@@ -104,8 +104,8 @@ def attention_fn(
         if mask is not None:
             arguments["mask"] = _layer_mask(own_mask, mask, query, key)
         if module is not None:
-            told = {name: a for name, a in arguments.items() if name not in ("dropout", "dropout_key")}
-            module.sow(sown, "attention_weights", weights(scheme, made, query, key, value, **told))
+            without_dropout = {name: a for name, a in arguments.items() if name not in ("dropout", "dropout_key")}
+            module.sow(sown, "attention_weights", weights(scheme, made, query, key, value, **without_dropout))
         return attend(scheme, made, query, key, value, **arguments)
 
     return attention

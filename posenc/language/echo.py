@@ -42,9 +42,9 @@ def offer(word: str, choices: Iterable[str], see: str = "") -> str:
     " Did you mean 'rope'? Known: alibi, rope."
     """
     names = list(choices)
-    bare = {name.lstrip("-"): name for name in names}
-    near = difflib.get_close_matches(word.lstrip("-"), bare, 1, 0.5)
-    hint = f" Did you mean {bare[near[0]]!r}?" if near else ""
+    without_dashes = {name.lstrip("-"): name for name in names}
+    near = difflib.get_close_matches(word.lstrip("-"), without_dashes, 1, 0.5)
+    hint = f" Did you mean {without_dashes[near[0]]!r}?" if near else ""
     all_of_them = f"; {see}" if see and len(names) > WHOLE else ""
     return f"{hint} Known: {shorten(word, names)}{all_of_them}."
 
@@ -54,6 +54,6 @@ def shorten(word: str, choices: Iterable[str]) -> str:
     names = list(choices)
     if len(names) <= WHOLE:
         return ", ".join(names)
-    bare = {name.lstrip("-"): name for name in names}
-    nearest = [bare[name] for name in difflib.get_close_matches(word.lstrip("-"), bare, TOLD, 0.0)]
+    without_dashes = {name.lstrip("-"): name for name in names}
+    nearest = [without_dashes[name] for name in difflib.get_close_matches(word.lstrip("-"), without_dashes, TOLD, 0.0)]
     return f"{', '.join(nearest)} and {len(names) - len(nearest)} more"

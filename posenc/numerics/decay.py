@@ -21,8 +21,6 @@ from posenc.numerics.sizes import are_numbers, round_up
 
 BLOCK = 32
 """Queries of a block."""
-LEAF = 16
-"""Queries and keys of a square that is taken pair by pair, within halves of halves."""
 ROUNDING = 1.0
 """More than rounding adds to a difference of sums that is 0."""
 
@@ -50,6 +48,7 @@ def decayed(
     return jax.lax.switch(way, ways)
 
 
+@jax.checkpoint
 def _anchored(
     q: Float[Array, "*batch Q d"], k: Float[Array, "*batch K d"], query_sums: Array, key_sums: Array
 ) -> Float[Array, "*batch Q K"]:
@@ -60,18 +59,10 @@ def _anchored(
 
 
 @jax.checkpoint
-def _pairwise(q: Float[Array, "n Q d"], k: Float[Array, "n K d"], query_sums: Array, key_sums: Array) -> Array:
-    """The products pair by pair, of squares on the diagonal."""
-    apart = _falling(query_sums[:, :, None] - key_sums[:, None])
-    near = (q[:, :, None] * k[:, None] * jnp.exp(apart)).sum(-1)
-    return jnp.where(jnp.tri(q.shape[1], dtype=bool)[None], near, 0)
-
-
 def _by_halves(q: Float[Array, "L d"], k: Float[Array, "L d"], query_sums: Array, key_sums: Array) -> Array:
     """The square of queries that are the keys, a power of two of them."""
     cut = lambda a, size: a.reshape(-1, size, a.shape[-1])  # noqa: E731
-    size = min(LEAF, q.shape[0])
-    out = _pairwise(*(cut(a, size) for a in (q, k, query_sums, key_sums)))
+    out, size = (q * k).sum(-1)[:, None, None], 1
     while size < q.shape[0]:
         late, early = (lambda a, size=size, n=n: cut(a, 2 * size)[:, n * size : (n + 1) * size] for n in (1, 0))
         low = _anchored(late(q), early(k), late(query_sums), early(key_sums))

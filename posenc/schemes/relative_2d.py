@@ -79,10 +79,10 @@ class Relative2D(Scheme, name="relative_2d"):
     def score(self, p, s, tile):
         row = self._row(tile.distance)
         if self.class_token:
-            asks, told = (info[:, 0] < 0 for info in (tile.query_info, tile.key_info))
-            asks, told = asks[:, None], told[None, :]
-            nowhere = self._offsets() + jnp.where(asks & told, 2, jnp.where(asks, 0, 1))
-            row = jnp.where(asks | told, nowhere, row)
+            query_alone, key_alone = (info[:, 0] < 0 for info in (tile.query_info, tile.key_info))
+            query_alone, key_alone = query_alone[:, None], key_alone[None, :]
+            nowhere = self._offsets() + jnp.where(query_alone & key_alone, 2, jnp.where(query_alone, 0, 1))
+            row = jnp.where(query_alone | key_alone, nowhere, row)
         bias = p["table"].astype(bias_dtype(s)).at[row].get(mode="fill", fill_value=jnp.nan)
         return s + bias
 

@@ -186,7 +186,7 @@ def _possible(runs: Iterable[Run], plan: Plan) -> Iterator[Run]:
             if not isinstance(error, ValueError) and not where:
                 raise
             end = f" ({where})" if where else ""
-            print(clean(f"{run.scheme} has no cell on {run.task}: {own.said(error)}{end}."), file=sys.stderr)
+            print(clean(f"{run.scheme} has no cell on {run.task}: {own.described(error)}{end}."), file=sys.stderr)
         else:
             yield run
 

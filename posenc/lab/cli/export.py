@@ -56,7 +56,7 @@ class Export:
         if path is not None and path.suffix != f".{form}":
             raise ValueError(f"--out {str(path)!r} does not end in .{form}, the format; make the two agree.")
         if path is None and form == "parquet":
-            raise ValueError("--format parquet is no text; give --out NAME.parquet too.")
+            raise ValueError("--format parquet writes bytes; give --out NAME.parquet too.")
         results = stored(self.run)
         content = self._content(results, form)
         if path is None:

@@ -129,7 +129,7 @@ def _writable(text: str) -> Path:
         )
     if path.exists() and not (path.is_file() and is_report(path)):
         raise ValueError(
-            f"--out {text!r} exists and is no report of posenc; give another name, or move that file away."
+            f"--out {text!r} exists and posenc did not write it; give another name, or move that file away."
         )
     return path
 
@@ -138,7 +138,7 @@ def _folder(run: str) -> Path:
     """The folder of a run that may still train. Raises `ValueError` for anything else, which does not change."""
     folder = None if experiment_of(run) is not None else disk.find(run)
     if folder is None or not (folder / "plan.jsonl").is_file():
-        raise ValueError(f"--watch is for runs that train, and {run!r} is no run folder; leave --watch out.")
+        raise ValueError(f"--watch is for runs that train, and {run!r} is not a run folder; leave --watch out.")
     return folder
 
 

@@ -66,10 +66,10 @@ def better(results: Results, names: Mapping[str, str]) -> str:
             below = set[str].intersection(*(set(of) for of in each))
             who = listed([names.get(best.scheme, best.scheme) for best in tops])
             p = max((of[scheme] for of in each for scheme in below), default=1.0)
-            said = f"{who} above {len(below)} of {len(compared) - len(tops)}, p = {p:.2g}" + " at most" * (
+            sentence = f"{who} above {len(below)} of {len(compared) - len(tops)}, p = {p:.2g}" + " at most" * (
                 len(below) > 1
             )
-            best_of.append(f"{said if below else 'none'} ({plain(results.words.title(task))})")
+            best_of.append(f"{sentence if below else 'none'} ({plain(results.words.title(task))})")
     tests = "rank-sum tests with Holm's correction"
     sentences = [f"Highest on average beyond them ({tests}): {'; '.join(best_of)}."] * bool(best_of)
     sentences += [f"With fewer than {LEAST} runs no scheme is called better than another."] * (few and not best_of)

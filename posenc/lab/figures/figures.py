@@ -121,8 +121,8 @@ def heat_map(results: Results) -> Figure:
     bases = [best_floor(tasks[row[0]], further[row]) for row in rows]
     grid = np.array([[sums[r, s].median if (r, s) in sums else np.nan for s in schemes] for r in rows])
     grid = np.column_stack([grid, [np.nan if base is None else base[1] for base in bases]])
-    bare = {"axes.spines.left": False, "axes.spines.bottom": False}
-    with style.canvas(3.25 + 0.85 * len(schemes), 1.9 + 0.5 * len(rows), more=bare) as figure:
+    no_frame = {"axes.spines.left": False, "axes.spines.bottom": False}
+    with style.canvas(3.25 + 0.85 * len(schemes), 1.9 + 0.5 * len(rows), more=no_frame) as figure:
         axes = figure.subplots()
         axes.set_facecolor(style.BAND)
         image = axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto")

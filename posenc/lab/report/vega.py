@@ -215,10 +215,10 @@ def _runs(panel: Panel, scheme: str, name: str) -> Iterator[dict[str, Any]]:
     for run, of in runs.items():
         stride = -(-len(of) // LISTED)
         kept = of if stride == 1 else [*of[::stride], *of[-1:]]
-        said = ", ".join(f"{_number(panel, value)} at {place:g}" for place, value in dict.fromkeys(kept))
+        numbers = ", ".join(f"{_number(panel, value)} at {place:g}" for place, value in dict.fromkeys(kept))
         for place, value in of:
             height = max(value, TINY) if panel.falling else value
-            yield {"x": place, "y": height, "tip": plain(f"{name}, {run}: {said}")}
+            yield {"x": place, "y": height, "tip": plain(f"{name}, {run}: {numbers}")}
 
 
 def _number(panel: Panel, value: float) -> str:

@@ -83,7 +83,7 @@ def _own_fault(run: Run, error: Exception) -> str:
     if not (where := own.place_of(error, [] if settings else parts_of(resolved))):
         return ""
     which = f"{run.scheme} on {run.task} cannot run: "
-    return f"{which}{own.said(error).removeprefix(which)} ({where})."
+    return f"{which}{own.described(error).removeprefix(which)} ({where})."
 
 
 def _named(run: Run) -> ResolvedRun | None:

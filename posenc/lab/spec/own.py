@@ -66,7 +66,7 @@ def place_of(error: BaseException, parts: Iterable[Any] = ()) -> str:
     return _place_of_class(classes[0]) if classes else ""
 
 
-def said(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     """Return an error as the end of a sentence; of a `ValueError`, which posenc words, its text alone."""
     text = " ".join(str(error).split()).rstrip(".")
     return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text[:LISTED]}"

@@ -87,7 +87,7 @@ def named_digest(name: str) -> str:
     """The SHA-256 of "file my.txt" or "corpus pydoc", as plans name what they read. Raises `ValueError`."""
     kind, _, which = name.partition(" ")
     if kind != "file" and which not in CORPORA:
-        raise ValueError(f"{echoed(name)} is no text that this version reads.")
+        raise ValueError(f"{echoed(name)} names no text that this version reads.")
     return content(TextSource(which) if kind == "file" else TextSource(None, which)).digest
 
 

@@ -95,10 +95,10 @@ def by_place(hit: Array, loss: Array, batch: Batch, width: Int[Array, ""]) -> di
     A position is the index of a token in its text; further ones than `PLACES` bins hold must be padding.
     """
     at = jnp.arange(batch.score.shape[1], dtype=jnp.int32) // width
-    mine = at[None, :] == jnp.arange(PLACES, dtype=jnp.int32)[:, None]
+    in_bin = at[None, :] == jnp.arange(PLACES, dtype=jnp.int32)[:, None]
 
     def binned(counts: Array) -> Array:
-        return jnp.where(mine, counts.sum(axis=0, dtype=counts.dtype)[None, :], 0).sum(-1, dtype=counts.dtype)
+        return jnp.where(in_bin, counts.sum(axis=0, dtype=counts.dtype)[None, :], 0).sum(-1, dtype=counts.dtype)
 
     return {
         "right": binned(hit.astype(jnp.int32)),

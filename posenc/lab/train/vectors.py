@@ -54,8 +54,8 @@ class Packing(NamedTuple):
 
     def pack_all(self, state: PyTree) -> PyTree:
         """A state with all that has the form of the model as vectors."""
-        mine = lambda a: jax.tree.structure(a) == self.tree  # noqa: E731
-        return jax.tree.map(lambda a: self.pack(a) if mine(a) else a, state, is_leaf=mine)
+        has_this_form = lambda a: jax.tree.structure(a) == self.tree  # noqa: E731
+        return jax.tree.map(lambda a: self.pack(a) if has_this_form(a) else a, state, is_leaf=has_this_form)
 
     def unpack_all(self, state: PyTree) -> PyTree:
         """The state that was packed."""
