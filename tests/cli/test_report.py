@@ -181,7 +181,7 @@ def test_a_file_that_would_be_too_large_leaves_single_runs_out(posenc, refuse, r
         (("mine", "-o", "r.pdf"), "use a file name with .html"),
         (("mine", "-o", "no/r.html"), "in an existing folder"),
         (("mine", "-o", "mine.html"), "exists and was not written by posenc"),
-        (("first_look", "--watch"), "is no run folder; leave --watch out"),
+        (("first_look", "--watch"), "is not a run folder; leave --watch out"),
     ],
 )
 def test_a_report_is_refused_in_one_sentence(refuse, runs, tmp_path, words, why):

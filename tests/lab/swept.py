@@ -64,22 +64,25 @@ def die(*_, **__):
 
 def inject(fault):
     """Replace what a fault concerns. Each is the real thing until the moment that it names."""
+    import orbax.checkpoint as ocp
+
     from posenc.lab.store import checkpoints, logs
 
-    write, replace = os.write, os.replace
-    is_checkpoint = lambda path: Path(path).parent.parent.name == "ckpt"  # noqa: E731
-    if fault == "kill in a save":  # the file is written, and not yet in place
-        os.replace = lambda here, to: die() if is_checkpoint(to) else replace(here, to)
-    elif fault == "stop in a save":  # the second
+    write, save = os.write, ocp.PyTreeCheckpointer.save
+    if fault == "kill in a save":  # arrays are written, the manifest is not
+        ocp.PyTreeCheckpointer.save = lambda *given, **how: (save(*given, **how), die())
+    elif fault == "stop in a save":  # the second; Orbax raises so where what it has written of one vanishes
         saves = iter(range(1, 1000))
 
-        def replace_after_stop(here, to):
-            if is_checkpoint(to) and next(saves) == 2:
+        def save_after_stop(self, path, *given, **how):
+            if next(saves) == 2:
                 os.kill(os.getpid(), signal.SIGSTOP)
                 time.sleep(0.5)  # threads stop a little later
-            replace(here, to)
+                if not path.parent.exists():
+                    raise ValueError(f'NOT_FOUND: Error writing "state/0.0" in OCDBT database at local file "{path}"')
+            return save(self, path, *given, **how)
 
-        os.replace = replace_after_stop
+        ocp.PyTreeCheckpointer.save = save_after_stop
     elif fault == "kill in a record":
         half = lambda file, content: (write(file, content[: len(content) // 2]), die())  # noqa: E731
         logs.os.write = lambda file, *it: (half if bytes(*it).startswith(b'{"schema"') else write)(file, *it)
@@ -175,11 +178,11 @@ def run(folder, **options):
 
 
 @contextlib.contextmanager
-def read_only_disk(place):
-    """A disk that nothing can be written to, real; None where this user may not mount one."""
+def small_disk(place, size):
+    """A disk of so many bytes, real; None where this user may not mount one."""
     place.mkdir()
     mount = shutil.which("mount")
-    if mount is None or subprocess.run([mount, "-t", "tmpfs", "-o", "size=250k,ro", "none", place]).returncode:
+    if mount is None or subprocess.run([mount, "-t", "tmpfs", "-o", f"size={size}", "none", place]).returncode:
         yield None
         return
     try:

@@ -3,6 +3,7 @@
 Each claim is held in one process by `tests/lab/test_resuming.py` and `test_saving.py` too, which run by day.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -18,7 +19,7 @@ from posenc.lab.run.sweep import sweep
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
 from tests.lab import made
-from tests.lab.swept import ROOT, SETTINGS, Swept, experiment, read_only_disk, run
+from tests.lab.swept import ROOT, SETTINGS, Swept, experiment, run, small_disk
 from tests.lab.test_ray_driver import left
 from tests.lab.test_sweep import Watch, trials
 
@@ -108,13 +109,56 @@ def test_a_stopped_process_whose_claim_was_taken_notices_and_drops_the_group(who
     assert len(made.recorded(folder)) == 1 and trials(folder) == whole(**one) and left(folder) == []
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_jax_starts(tmp_path):
-    with read_only_disk(tmp_path / "disk") as place:
-        if place is None:
-            pytest.skip("a disk is mounted, which only root may do")
-        ask = [sys.executable, "-X", "importtime", "-m", "posenc", "run", "--name", "x"]
-        how = {"env": {**os.environ, "POSENC_RUNS": str(place)}, "cwd": ROOT, "capture_output": True, "text": True}
-        said = subprocess.run(ask, **how)
+@pytest.fixture
+def disk(tmp_path):
+    """`disk(size)`: a real disk that is too small."""
+    with contextlib.ExitStack() as mounted:
+
+        def small(size):
+            place = mounted.enter_context(small_disk(tmp_path / "disk", size))
+            return place or pytest.skip("a small disk is mounted, which only root may do")
+
+        yield small
+
+
+def fill(place):
+    """Take all space that is left."""
+    with open(place / "ballast", "ab", buffering=0) as file:
+        try:
+            while file.write(b"\0" * 4096):
+                pass
+        except OSError:
+            return
+
+
+@pytest.mark.ci
+def test_a_disk_without_space_for_a_checkpoint_is_reported_once_and_all_is_recorded(whole, disk):
+    place = disk("250k")
+    (place / "ballast").write_bytes(b"\0" * 140_000)
+    swept = run(place / "x", every=0.05)
+    assert swept.code == 0 and trials(place / "x") == whole() and left(place / "x") == []
+    assert len([line for line in swept.lines if "no checkpoint at step" in line]) == 1
+    assert len(swept.errors.splitlines()) < 5
+
+
+@pytest.mark.ci
+def test_a_record_that_finds_no_space_exits_74_and_comes_later(whole, disk):
+    place = disk("2m")
+    swept = Swept(place / "x", every=1e9)
+    swept.step(100)
+    fill(place)
+    assert swept.end() == 74 and "full" in swept.errors
+    assert made.recorded(place / "x") == {} and len(swept.errors.splitlines()) < 5
+    (place / "ballast").unlink()
+    assert run(place / "x").code == 0
+    assert trials(place / "x") == whole()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_jax_starts(disk):
+    place = disk("250k")
+    subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+    ask = [sys.executable, "-X", "importtime", "-m", "posenc", "run", "--name", "x"]
+    said = subprocess.run(ask, env={**os.environ, "POSENC_RUNS": str(place)}, cwd=ROOT, capture_output=True, text=True)
     assert said.returncode == 74 and " jax\n" not in said.stderr
     assert "read-only" in said.stderr.splitlines()[-1]
 

@@ -1,5 +1,7 @@
 """Places for checkpoints that outlive a machine: folders, and an object store (one that fsspec keeps in a folder)."""
 
+import json
+
 import fsspec
 import numpy as np
 import pytest
@@ -84,9 +86,10 @@ def saved(near, step=40, token=TOKEN):
 
 def test_an_object_store_holds_what_the_machine_does_and_gives_it_to_the_next(bucket):
     with places.home(URL, GROUP) as (near, changed):
-        saved(near)
+        first = saved(near)
         changed()
         saved(near, 60)
+        checkpoints.note_failure(first)
         changed()
     assert places.groups(URL) == [GROUP]
     with places.home(URL, GROUP) as (near, changed):
@@ -94,28 +97,42 @@ def test_an_object_store_holds_what_the_machine_does_and_gives_it_to_the_next(bu
         assert [checkpoints.step_of(path) for path in found] == [40, 60]
         assert [checkpoints.manifest(path).step for path in found] == [40, 60]
         assert np.array_equal(checkpoints.rows(found[1]), ROWS)
-        checkpoints.drop(found[0])
+        assert checkpoints.note_failure(found[0]), "the second time"
         changed()
     with places.home(URL, GROUP) as (near, _):
         assert [checkpoints.step_of(path) for path in checkpoints.paths(near, GROUP)] == [60]
+        assert not near.joinpath("ckpt", GROUP, f"40.{TOKEN}.failed").exists()
     places.drop(URL, GROUP)
     assert places.groups(URL) == []
     places.drop(URL, GROUP)
 
 
-def test_what_is_damaged_in_a_store_is_named_and_a_folder_of_0_2_is_passed_over(bucket):
+def test_what_is_cut_short_in_a_store_is_left_out_and_what_is_damaged_is_named(bucket):
     with places.home(URL, GROUP) as (near, changed):
-        for step in (40, 60):
+        for step in (40, 60, 80):
             saved(near, step)
         changed()
     at = bucket.home / "bucket/ckpts/ckpt" / GROUP
-    (at / f"60.{TOKEN}").write_bytes(b"x")
-    (at / f"80.{TOKEN}").mkdir()
+    (at / f"80.{TOKEN}" / "manifest.json").unlink()
+    damaged = next(path for path in (at / f"60.{TOKEN}" / "state").rglob("*") if path.is_file())
+    damaged.write_bytes(b"x")
     with places.home(URL, GROUP) as (near, _):
         found = checkpoints.paths(near, GROUP)
         assert [checkpoints.step_of(path) for path in found] == [40, 60]
-        with pytest.raises(ValueError, match="cut short"):
+        with pytest.raises(ValueError, match="checksum"):
             checkpoints.manifest(found[1])
+
+
+@pytest.mark.parametrize("name", ["../../../escaped", "/escaped", "a/../../escaped"])
+def test_no_name_in_a_manifest_of_a_store_leaves_its_folder(bucket, tmp_path, name):
+    at = bucket.home / "bucket/ckpts/ckpt" / GROUP / f"40.{TOKEN}"
+    at.mkdir(parents=True)
+    (at / "manifest.json").write_text(json.dumps({"files": {name: "0"}}))
+    (bucket.home / "bucket/ckpts/escaped").write_text("1")
+    with places.home(URL, GROUP) as (near, _):
+        assert [path.name for path in near.rglob("*") if path.is_file()] == ["manifest.json"]
+        with pytest.raises(ValueError, match="manifest.json"):
+            checkpoints.manifest(checkpoints.paths(near, GROUP)[0])
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@
 import os
 import shutil
 import signal
+import time
 from importlib.metadata import version
 
 import pytest
@@ -115,7 +116,7 @@ def test_seconds_add_up_over_restarts(tmp_path):
     about = checkpoints.manifest(path)
     assert set(about.seconds) == {"compile", "train"}
     longer = vars(about) | {"seconds": {"compile": 1000.0, "train": 500.0}}
-    checkpoints.write(path, longer, [checkpoints.rows(path)])
+    (path / checkpoints.MANIFEST).write_bytes(checkpoints._sealed(longer, checkpoints._sums(path)))
     resumed(tmp_path / "x")
     (record,) = store.read_records(tmp_path / "x").records
     assert record.provenance["seconds"]["compile"] > 1000 and record.provenance["seconds"]["train"] > 500
@@ -173,6 +174,13 @@ def test_a_folder_that_was_moved_goes_on(uninterrupted, tmp_path):
     stopped(tmp_path / "x", 6)
     (tmp_path / "x").rename(tmp_path / "moved")
     assert steps(resumed(tmp_path / "moved"))[0] == 8 and trials(tmp_path / "moved") == uninterrupted()
+
+
+def test_a_clock_one_hour_off_changes_nothing(uninterrupted, tmp_path, monkeypatch):
+    stopped(tmp_path / "x", 6)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() - 3600)
+    assert steps(resumed(tmp_path / "x"))[0] == 8 and trials(tmp_path / "x") == uninterrupted()
 
 
 def test_a_run_that_diverged_goes_on_with_its_curve(tmp_path):

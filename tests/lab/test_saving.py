@@ -3,16 +3,22 @@
 `tests/lab/test_kills.py` does the same to real processes, by real signals, on real disks.
 """
 
+import contextlib
 import dataclasses
 import errno
+import json
 import os
+import shutil
 import signal
 import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 
+from posenc.lab.run import trainer
 from posenc.lab.run.sweep import sweep
-from posenc.lab.store import checkpoints
+from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
 from tests.lab.interrupted import (
     ABOUT,
@@ -65,9 +71,26 @@ def test_training_goes_on_while_a_checkpoint_is_written(uninterrupted, tmp_path,
     watch = until(8, lambda: (later.set(), send(signal.SIGTERM)()))
     assert sweep(experiment(), tmp_path / "x", watch=watch, save_every=1e-9) == 75
     assert kept(tmp_path / "x") == [2, 8]
-    found(tmp_path / "x")[1].unlink()
+    shutil.rmtree(found(tmp_path / "x")[1])
     assert steps(resumed(tmp_path / "x"))[0] == 4
     assert trials(tmp_path / "x") == uninterrupted()
+
+
+def test_a_group_that_fails_twice_after_the_same_checkpoint_drops_it(uninterrupted, tmp_path, monkeypatch, at_once):
+    stopped(tmp_path / "x", 6, every=1e-9)
+
+    def attempt():
+        with monkeypatch.context() as patch:
+            patch.setattr(trainer, "_trial", lambda *_: 1 / 0)
+            watch = Watch()
+            assert sweep(experiment(), tmp_path / "x", watch=watch, save_every=1e9) == 1
+        return notes(watch)
+
+    first, second = attempt(), attempt()
+    assert first[0] == second[0] == "goes on from step 6."
+    assert "step 6" in second[1] and "dropped" in second[1] and len(first) == 2
+    assert kept(tmp_path / "x") == [4]
+    assert notes(resumed(tmp_path / "x")) == ["goes on from step 4."] and trials(tmp_path / "x") == uninterrupted()
 
 
 def little_space(monkeypatch):
@@ -75,10 +98,12 @@ def little_space(monkeypatch):
 
 
 def fills_meanwhile(monkeypatch):
-    def full(*_):
-        raise store.DiskError(errno.ENOSPC, "the disk is full")
+    import orbax.checkpoint as ocp
 
-    monkeypatch.setattr(checkpoints, "write", full)
+    def full(*_, **__):
+        raise ValueError("RESOURCE_EXHAUSTED: No space left on device")
+
+    monkeypatch.setattr(ocp.PyTreeCheckpointer, "save", full)
 
 
 @pytest.mark.parametrize("disk", [little_space, fills_meanwhile])
@@ -135,6 +160,46 @@ def test_a_log_that_cannot_be_written_ends_nothing(uninterrupted, tmp_path, monk
     assert sweep(experiment(STAGED, BASE), tmp_path / "x", watch=watch) == 0
     said = [note for note in watch.notes() if "log" in note]
     assert ["full" in note for note in said] == [True]
+
+
+def test_a_worker_whose_claim_was_taken_stops_and_waits_for_the_record_of_the_other(
+    uninterrupted, tmp_path, monkeypatch
+):
+    """Stopped with its heart for a minute, as by SIGSTOP: its claim is taken, and the thief finishes the group."""
+    folder = tmp_path / "x"
+    monkeypatch.setattr("posenc.lab.run.worker.PAUSES", (0.0, 0.0))
+
+    def silence():
+        (path,) = (p for p in (folder / "claims").iterdir() if not p.name.startswith("."))
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps({**content, "token": "thief"}))
+        now = time.monotonic
+        monkeypatch.setattr(claims, "time", SimpleNamespace(monotonic=lambda: now() + 61))
+
+    watch = until(4, silence)
+    real, tries = store.claim, []
+
+    @contextlib.contextmanager
+    def claim(place, group):
+        tries.append(group)
+        if tries.count(group) == 2 and group != "planning":  # the thief ends
+            for path in (folder / "claims").iterdir():
+                path.unlink()
+            other = tmp_path / "other"
+            resumed(other)
+            for path in (other / "records").iterdir():
+                shutil.copy(path, folder / "records")
+        with real(place, group) as own:
+            yield own
+
+    monkeypatch.setattr(store, "claim", claim)
+    assert sweep(experiment(), folder, watch=watch, save_every=1e-9) == 0
+    heard = [said[0] for said in watch.heard]
+    assert "taken" in heard and steps(watch) == [2, 4]
+    assert [said[1:3] for said in watch.heard if said[0] == "finished"] == [
+        ("rope · even_pairs", "done by another worker")
+    ]
+    assert len(list((folder / "records").iterdir())) == 1 and trials(folder) == uninterrupted()
 
 
 def test_a_worker_never_removes_the_checkpoints_that_another_made_meanwhile(tmp_path, at_once):

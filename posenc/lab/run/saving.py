@@ -84,6 +84,7 @@ class Saver:
     def __post_init__(self):
         self._started, self._thread = time.monotonic(), None
         self._problem: BaseException | None = None
+        self._source: Path | None = None
         self._saved = self._requested = 0
 
     def __enter__(self) -> Saver:
@@ -108,7 +109,7 @@ class Saver:
 
     def go_on(self, source: Source) -> None:
         """Training goes on from this checkpoint."""
-        self._saved = source.manifest.step
+        self._source, self._saved = source.path, source.manifest.step
 
     def offer(self, point: Point) -> None:
         """Start to save this point if it is time, and the one before is written."""
@@ -155,11 +156,19 @@ class Saver:
             self.paths, self._saved = [], 0
             self.home.changed()
 
+    def note_failure(self) -> None:
+        """The group failed; the second time after the same checkpoint, that one is dropped."""
+        self.wait()
+        if self.home is not None and self._source is not None and self.paths[-1:] == [self._source]:
+            if checkpoints.note_failure(self._source):
+                self.say(f"failed twice after the checkpoint at step {self._saved}, which is dropped")
+            self.home.changed()
+
     def _copy(self, home: Home, point: Point) -> tuple[Home, checkpoints.Manifest, np.ndarray] | None:
         """Write a copy of the state, since the next segment takes its memory. Return None if it is too large for the
         disk."""
         trials = len(self.ids)
-        need = trials * (row_size(point.state) + 40 * len(point.losses)) + checkpoints.BESIDE + self.reserve
+        need = trials * (row_size(point.state, trials) + 40 * len(point.losses)) + checkpoints.BESIDE + self.reserve
         self._requested = point.step
         if checkpoints.free(home.folder) < need:
             self._complain(f"the disk has less than {-(-need // 1000):,} kB left")
@@ -256,8 +265,13 @@ def read_point(source: Source, ids: Sequence[str], lanes: Arrangement, template:
 
 def pack(state: PyTree, trials: int) -> UInt8[np.ndarray, "trials bytes"]:
     """A copy of the first lanes of a state, each a row of bytes."""
-    leaves = (np.ascontiguousarray(jax.device_get(leaf)[:trials]) for leaf in jax.tree.leaves(state))
-    return np.concatenate([leaf.reshape(trials, -1).view(np.uint8) for leaf in leaves], 1)
+    rows = np.zeros((trials, row_size(state, trials)), np.uint8)
+    at = 0
+    for leaf in jax.tree.leaves(state):
+        columns = np.ascontiguousarray(jax.device_get(leaf)[:trials]).reshape(trials, -1).view(np.uint8)
+        rows[:, at : at + columns.shape[1]] = columns
+        at += columns.shape[1]
+    return rows
 
 
 def unpack(rows: UInt8[np.ndarray, "lanes bytes"], template: PyTree) -> PyTree:
@@ -271,9 +285,9 @@ def unpack(rows: UInt8[np.ndarray, "lanes bytes"], template: PyTree) -> PyTree:
     return jax.tree.unflatten(tree, arrays)
 
 
-def row_size(state: PyTree) -> int:
-    """Bytes per trial in a checkpoint."""
-    return sum(map(_size, jax.tree.leaves(state)))
+def row_size(state: PyTree, trials: int) -> int:
+    """Bytes per trial in a checkpoint of `trials` rows."""
+    return checkpoints.width(sum(map(_size, jax.tree.leaves(state))), trials)
 
 
 def leaf_names(state: PyTree) -> list[str]:
@@ -289,6 +303,7 @@ def _size(leaf: Any) -> int:
 def clear(folder: Path, waiting: Collection[str], watch: Progress) -> None:
     """Remove what a kill after its record left of a group. Name the checkpoints of groups that are not to be trained
     now, since these go on only by their own command. `waiting` are the groups to be trained."""
+    checkpoints.tidy(folder)
     saved, held = set(checkpoints.groups(folder)), {claim.group for claim in store.held(folder)}
     left = (saved | held).difference(waiting)
     if not left:

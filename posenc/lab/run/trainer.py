@@ -25,6 +25,7 @@ from posenc.lab.run.saving import Home, Point, Saver, Source, program_facts, rea
 from posenc.lab.run.signals import Stopped
 from posenc.lab.spec import own
 from posenc.lab.spec.run import Knobs
+from posenc.lab.store import disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written
 from posenc.lab.tasks.floors import Table, floors_by_metric
 from posenc.lab.train import device
@@ -162,6 +163,11 @@ class Trainer:
                 clock = _Clock()
                 end = self._train_stages(group, saver, source, clock)
                 return finish(self._record(group, end, clock, compiled), saver)
+            except (Stopped, Taken, disk.DiskError):
+                raise
+            except Exception:
+                saver.note_failure()
+                raise
             finally:
                 self._full = saver.silent
 

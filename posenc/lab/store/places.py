@@ -2,16 +2,18 @@
 (`epath`).
 
 A store is named by a text, an absolute folder or a URL such as gs://bucket/runs/mine. Below it is `ckpt/`, as in a run
-folder. Training at a URL works on a copy of the group's checkpoints in a folder of its own.
+folder. An object store cannot rename, so that a checkpoint there is whole once its manifest is, which is written last.
+Training works on a copy of the group's checkpoints in a folder of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from posenc.lab.store import checkpoints, disk
@@ -77,33 +79,82 @@ def groups(place: str) -> list[str]:
 
 @contextlib.contextmanager
 def home(place: str, group: str) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """A folder with the checkpoints of a group while the block runs, and what to call after each change there. That
-    raises `OSError` where a store does not take the change."""
+    """A folder with the checkpoints of a group while the block runs, and what to call after each change there."""
     if not _is_url(place):
         yield Path(place), lambda: None
         return
     with tempfile.TemporaryDirectory(prefix="posenc-") as name:
-        far, near = _path(place) / disk.check_name(group), disk.inside(Path(name), checkpoints.FOLDER, group)
-        near.mkdir(parents=True)
-        for path in far.iterdir() if far.exists() else ():
-            if checkpoints.NAME.fullmatch(path.name) and path.is_file():  # its reader says whether it is whole
-                (near / path.name).write_bytes(path.read_bytes())
-        sent = {path.name for path in near.iterdir()}
+        near = Path(name)
+        copy = Mirror(_path(place) / disk.check_name(group), disk.inside(near, checkpoints.FOLDER, group))
+        copy.fetch()
+        yield near, copy.send
 
-        def send() -> None:
-            nonlocal sent
-            here = {path.name for path in near.glob("[!.]*")}
-            try:
-                far.mkdir(parents=True, exist_ok=True)
-                for new in sorted(here - sent):
-                    (far / new).write_bytes((near / new).read_bytes())
-                for gone in sent - here:
-                    (far / gone).unlink(missing_ok=True)
-            except Exception as error:  # each store has errors of its own
-                raise OSError(errno.EIO, f"{far} refused: {_words(error)}") from error
-            sent = here
 
-        yield Path(name), send
+class Mirror:
+    """The checkpoints of a group in an object store, and their copy on this machine."""
+
+    def __init__(self, far: Any, near: Path):
+        self.far, self.near = far, near
+        self._sent: set[str] = set()
+
+    def fetch(self) -> None:
+        """Copy those that are whole. The reader of the copy checks their files."""
+        self.near.mkdir(parents=True, exist_ok=True)
+        for path in self.far.iterdir() if self.far.exists() else ():
+            if path.name.endswith(checkpoints.FAILED):
+                (self.near / Path(path.name).name).write_bytes(path.read_bytes())
+            elif checkpoints.NAME.fullmatch(path.name) and (path / checkpoints.MANIFEST).exists():
+                _fetched(path, self.near / path.name)
+            else:
+                continue
+            self._sent.add(path.name)
+
+    def send(self) -> None:
+        """Make the store hold what this machine does. Raises `OSError`."""
+        try:
+            here = {p.name: p for p in self.near.glob("*") if not p.name.startswith(".")} if self.near.exists() else {}
+            for name in sorted(here.keys() - self._sent):
+                _sent(here[name], self.far / name)
+                self._sent.add(name)
+            for name in sorted(self._sent - here.keys()):
+                _removed(self.far / name)
+                self._sent.remove(name)
+        except Exception as error:  # each store has errors of its own
+            raise OSError(errno.EIO, f"{self.far} refused: {_words(error)}") from error
+
+
+def _fetched(far: Any, near: Path) -> None:
+    text = (far / checkpoints.MANIFEST).read_bytes()
+    try:
+        files = [str(name) for name in json.loads(text)["files"]]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        files = []  # its reader names the damage
+    inside = (n for n in files if ".." not in PurePosixPath(n).parts and not n.startswith("/") and (far / n).exists())
+    _copied(far, near, (*inside, checkpoints.MANIFEST))
+
+
+def _sent(near: Path, far: Any) -> None:
+    if near.is_file():
+        _copied(near.parent, far.parent, [near.name])
+        return
+    files = [path.relative_to(near).as_posix() for path in sorted(near.rglob("*")) if path.is_file()]
+    _copied(near, far, sorted(files, key=lambda name: name == checkpoints.MANIFEST))
+
+
+def _copied(source: Any, target: Any, names: Iterable[str]) -> None:
+    """Copy files of these names, one after another."""
+    for name in names:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes((source / name).read_bytes())
+
+
+def _removed(far: Any) -> None:
+    if far.name.endswith(checkpoints.FAILED):
+        far.unlink(missing_ok=True)
+        return
+    (far / checkpoints.MANIFEST).unlink(missing_ok=True)
+    if far.exists():
+        far.rmtree()
 
 
 def _is_url(place: str) -> bool:
