@@ -15,7 +15,6 @@ the last of its file and is never joined to another.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import math
@@ -24,14 +23,14 @@ import re
 import secrets
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
 from posenc.lab.store import disk
-from posenc.lab.store.records import Stored, content_of, differing, digest, parsed, reason, record_of
+from posenc.lab.store.records import Stored, content_of, differing, digest, once, parsed, reason, record_of
 from posenc.lab.store.schema import OLDER, GroupRecord
 
 SCHEMA = 3
@@ -163,23 +162,20 @@ def unseal(line: bytes) -> tuple[bytes, bytes]:
 def survey(folder: Path) -> Survey:
     """The outcome of every recorded trial, and a sentence for each file or line that is wrong."""
     entries, problems, _ = _entries(folder, contents=False)
-    outcomes: dict[str, str] = {}
-    compiling = 0.0
-    for entry, kept in _once(entries, problems):
-        compiling += entry.compiled
-        outcomes |= {entry.trials[n].id: entry.trials[n].outcome for n in kept}
-    return Survey(outcomes, tuple(problems), compiling)
+    first: dict[str, tuple[Entry, str]] = {}
+    for entry in entries:
+        for trial in entry.trials:
+            before, _ = first.setdefault(trial.id, (entry, trial.outcome))
+            if before is not entry:
+                problems.append(differing(trial.id, *((e.where, e.content()) for e in (before, entry))))
+    outcomes = {id: outcome for id, (_, outcome) in first.items()}
+    return Survey(outcomes, tuple(problems), sum(entry.compiled for entry in entries))
 
 
 def read_records(folder: Path) -> Stored:
     """All records of a run folder, by name; of a trial that two of them hold the first is taken."""
     entries, problems, lost = _entries(folder, contents=True)
-    records = []
-    for entry, kept in _once(entries, problems):
-        record = entry.content()
-        partial = len(kept) < len(record.trials)
-        records.append(dataclasses.replace(record, trials=tuple(record.trials[n] for n in kept)) if partial else record)
-    return Stored(tuple(records), tuple(problems), lost)
+    return once([(entry.where, entry.content()) for entry in entries], problems, lost)
 
 
 def check_version(folder: Path) -> None:
@@ -254,8 +250,8 @@ def _entry(path: Path, number: int, start: int, line: bytes, contents: bool) -> 
 
 
 def _entries(folder: Path, contents: bool) -> tuple[list[Entry], list[str], int]:
-    """Return every readable record by name, of one name the newest first, with sentences for what is wrong, and how
-    many are lost."""
+    """Return every readable record by name, with sentences for what is wrong, and how many are lost. Of records of one
+    name that agree, as after a group was trained again, it is the newest."""
     entries: list[Entry] = []
     damaged: list[Damage] = []
     for path in disk.part(folder, "records"):
@@ -266,27 +262,11 @@ def _entries(folder: Path, contents: bool) -> tuple[list[Entry], list[str], int]
             damaged.append(Damage(path, 0, reason(error)))
     recorded = {entry.name for entry in entries}
     lost = [damage for damage in damaged if damage.name not in recorded]
-    return sorted(entries, key=lambda entry: (entry.name, entry.path.name, -entry.number)), _sentences(lost), len(lost)
-
-
-def _once(entries: Sequence[Entry], problems: list[str]) -> Iterator[tuple[Entry, list[int]]]:
-    """Yield each record with the numbers of those of its trials that no earlier one holds. A trial that two hold is
-    named, unless they have one name and agree, as after a group was trained again."""
-    first: dict[str, Entry] = {}
-    newest: Entry | None = None
-    for entry in entries:
-        if newest is not None and newest.name == entry.name and _agree(newest, entry):
-            continue
-        kept, newest = [], entry
-        for n, trial in enumerate(entry.trials):
-            if before := first.get(trial.id):
-                pair = (before.where, before.content()), (entry.where, entry.content())
-                problems.append(differing(trial.id, *pair))
-                continue
-            first[trial.id] = entry
-            kept.append(n)
-        if kept:
-            yield entry, kept
+    newest: list[Entry] = []
+    for entry in sorted(entries, key=lambda entry: (entry.name, entry.path.name, -entry.number)):
+        if not (newest and newest[-1].name == entry.name and _agree(newest[-1], entry)):
+            newest.append(entry)
+    return newest, _sentences(lost), len(lost)
 
 
 def _agree(newest: Entry, other: Entry) -> bool:

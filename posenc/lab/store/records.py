@@ -108,7 +108,8 @@ def read_bundle(path: Path) -> Bundle:
         raise ValueError(f"{str(path)!r} is not a bundle of records: its 'unfinished' is not a list.")
     lines = ((trial, f"unfinished trial {number} of {str(path)!r}") for number, trial in enumerate(rest, 1))
     unfinished = tuple(planned(UnfinishedTrial, *line, "bundle the run again") for line in lines)
-    return Bundle(str(content_of_file.get("name") or path.name.partition(".")[0]), _once(records, problems), unfinished)
+    stored = once(records, problems, len(problems))
+    return Bundle(str(content_of_file.get("name") or path.name.partition(".")[0]), stored, unfinished)
 
 
 @dataclass
@@ -244,10 +245,10 @@ def reason(error: Exception) -> str:
     return (error.strerror or type(error).__name__) if isinstance(error, OSError) else str(error).removesuffix(".")
 
 
-def _once(named: list[tuple[str, GroupRecord]], problems: list[str]) -> Stored:
-    """Keep the first of several results of one trial, and name the others."""
+def once(named: Sequence[tuple[str, GroupRecord]], problems: list[str], unreadable: int) -> Stored:
+    """Keep the first of several results of one trial, and name the others. Each record has the words for its place."""
     first: dict[str, tuple[str, GroupRecord]] = {}
-    kept, unreadable = [], len(problems)
+    kept = []
     for where, record in named:
         trials = []
         for trial in record.trials:
@@ -257,7 +258,7 @@ def _once(named: list[tuple[str, GroupRecord]], problems: list[str]) -> Stored:
                 first[trial.id] = (where, record)
                 trials.append(trial)
         if trials:
-            kept.append(replace(record, trials=tuple(trials)))
+            kept.append(record if len(trials) == len(record.trials) else replace(record, trials=tuple(trials)))
     return Stored(tuple(kept), tuple(problems), unreadable)
 
 
