@@ -117,6 +117,7 @@ def test_of_two_records_with_one_trial_the_first_name_wins_and_it_is_said(differ
     assert kept[shared] in made.typed(first).trials
     (problem,) = stored.problems
     assert shared[:12] in problem and made.log_of(folder).name in problem
+    assert store.survey(folder).problems == stored.problems and store.survey(folder).outcomes.keys() == kept.keys()
     assert ("differ by up to 0.050" in problem) is ("differ" in problem) is bool(differ)
 
 
