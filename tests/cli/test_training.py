@@ -76,7 +76,8 @@ def test_a_time_between_checkpoints_that_is_no_number_above_0_is_refused(refuse,
 def test_the_size_of_groups_is_that_typed(posenc, refuse, swept):
     words = ("sweep", "--grid", "scheme=rope", "task=copy", "--name", "x", "--group-size")
     assert posenc(*words, "3").code == 0 and swept.group_size == 3
-    assert "--group-size is '0'" in refuse(*words, "0")
+    for typed in ("0", "-1", "a", "1.5", "", "9" * 5000, "٣"):
+        assert "--group-size is '" in refuse(*words[:-1], f"{words[-1]}={typed}")
 
 
 def test_a_grid_and_an_experiment_file_build_the_same(posenc, swept, tmp_path):

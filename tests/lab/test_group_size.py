@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from posenc.lab.cli.train import group_size
 from posenc.lab.run.sweep import plan_experiment, sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.store import folder as store
@@ -44,13 +43,6 @@ def test_what_is_planned_keeps_its_groups_and_new_trials_form_new_ones(tmp_path)
     assert before.items() < after.items() and sorted(map(len, after.values())) == [1, 2, 3]
     plan_experiment(experiment(6), folder)
     assert groups(folder) == after
-
-
-@pytest.mark.parametrize("typed", ["0", "-1", "a", "1.5", "", "9" * 5000, "٣"])
-def test_a_number_that_is_none_is_refused(typed):
-    with pytest.raises(ValueError, match=r"^--group-size is '.*'; give a number of trials from 1 on\.$"):
-        group_size(typed)
-    assert group_size("3") == 3
 
 
 @pytest.mark.ci

@@ -20,7 +20,7 @@ from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
 from posenc.lab.cli.watch import watching
-from posenc.lab.cli.work import Training, Workers, save_every
+from posenc.lab.cli.work import Training, Workers, save_every, whole
 from posenc.lab.run.signals import handling, preempt
 from posenc.lab.spec import committed, experiment, modules, settings
 from posenc.lab.spec.experiment import Experiment
@@ -29,7 +29,7 @@ from posenc.lab.spec.presets import EVIDENCE, PRESETS
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.store import disk
-from posenc.language.echo import echoed, plural
+from posenc.language.echo import plural
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,8 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
     Without an engine this process trains; an engine has workers train, and this process plans and touches no GPU.
     """
     training = Training(options.keep, options.lanes, save_every(options.save_every))
-    most = None if options.group_size is None else group_size(options.group_size)
+    size = options.group_size
+    most = None if size is None else whole(size, "--group-size", "a number of trials from 1 on", 10**9)
     folder = disk.root() / disk.check_name(requested.name)
     if engine is not None and not options.dry_run:
         engine.check()
@@ -298,13 +299,6 @@ def planning() -> Iterator[None]:
         os.environ.pop("JAX_PLATFORMS")
         if before is not None:
             os.environ["JAX_PLATFORMS"] = before
-
-
-def group_size(typed: str) -> int:
-    """The most trials of a group, as typed. Raises `ValueError`."""
-    if not typed.isascii() or not typed.isdecimal() or len(typed) > 9 or int(typed) < 1:
-        raise ValueError(f"--group-size is {echoed(typed)}; give a number of trials from 1 on.")
-    return int(typed)
 
 
 def expectation(requested: Experiment, rehearsal: Mapping[str, Any]) -> str:
