@@ -250,8 +250,8 @@ def _entry(path: Path, number: int, start: int, line: bytes, contents: bool) -> 
 
 
 def _entries(folder: Path, contents: bool) -> tuple[list[Entry], list[str], int]:
-    """Return every readable record by name, with sentences for what is wrong, and how many are lost. Of records of one
-    name that agree, as after a group was trained again, it is the newest."""
+    """Return every readable record by name, with sentences for what is wrong, and how many are lost. The newest stands
+    for records of one name that agree, as after a group was trained again."""
     entries: list[Entry] = []
     damaged: list[Damage] = []
     for path in disk.part(folder, "records"):
