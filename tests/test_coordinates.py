@@ -114,17 +114,6 @@ def test_a_sum_is_placed_part_by_part_with_draws_of_their_own():
     assert both.shape == (6,), "one array serves all parts"
 
 
-def test_parts_placed_apart_are_attended_to_apart():
-    q, k, v = (np.random.default_rng(s).standard_normal((6, 2, 8)).astype(np.float32) for s in range(3))
-    scheme, none = posenc.parse("rope @ random_sorted(999) + alibi"), {"layer": {}, "heads": {}}
-    placed = posenc.place(scheme, KEY, given(6))
-    ours = jax.jit(lambda q: posenc.attend(scheme, (none, none), q, k, v, positions=placed))(q)
-    turned = [posenc.parse("rope").query({}, jnp.asarray(x[:, h]), placed[0])[0] for x in (q, k) for h in (0, 1)]
-    q, k = (np.stack(turned[n : n + 2], 1) for n in (0, 2))
-    alibi = jax.jit(lambda q: posenc.attend(posenc.parse("alibi"), none, q, k, v))(q)
-    np.testing.assert_allclose(ours, alibi, atol=1e-6)
-
-
 def test_what_the_task_offers_is_taken_by_name_and_what_it_does_not_is_listed():
     coupled = jnp.array([5, 6, 6])
     offered = given(3, coupled=coupled, digit=coupled)
@@ -133,17 +122,6 @@ def test_what_the_task_offers_is_taken_by_name_and_what_it_does_not_is_listed():
         coordinates("given('row')")(KEY, offered, True)
     with pytest.raises(ValueError, match="none"):
         coordinates("given('row')")(KEY, given(3), True)
-
-
-def test_one_array_for_all_parts_is_refused_by_any_of_them_and_a_tuple_by_a_scheme_alone():
-    dims, x = posenc.Dims(4, 1, 4, 3), np.zeros((2, 4), np.float32)
-    scheme = posenc.parse("sinusoidal + learned")
-    params = posenc.init(scheme, KEY, dims)
-    assert np.isfinite(posenc.embed(scheme, params, x, positions=np.array([0, 2]))).all()
-    with pytest.raises(ValueError, match="3"):
-        posenc.embed(scheme, params, x, positions=np.array([0, 3]))
-    with pytest.raises(ValueError, match="tuple"):
-        posenc.embed(posenc.parse("learned"), params[1], x, positions=(np.arange(2), np.arange(2)))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 """Black-box helpers for tests of schemes: the bias at given positions, and attention with random tokens."""
 
+import functools
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import posenc
@@ -13,6 +16,14 @@ def made(text, dims=DIMS, seed=0):
     """A scheme of a name and its parameters."""
     scheme = posenc.bind(posenc.parse(text), dims)
     return scheme, posenc.init(scheme, jax.random.key(seed), dims)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def hook(scheme, side, p, x, positions):
+    """What "query" or "key" makes of features."""
+    index = jnp.arange(len(x), dtype=jnp.int32)
+    at = posenc.At(positions, index, jnp.ones_like(index), index + 1, jnp.int32(0), 1)
+    return getattr(scheme, side)(p, x, scheme.locate(p, None, at, ())[0])[0]
 
 
 def bias(scheme, params, positions, key_positions=None, heads=DIMS.heads):

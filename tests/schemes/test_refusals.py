@@ -213,6 +213,12 @@ def call(text, queries=4, x=True, **arguments):
     return posenc.attend(scheme, params, q[:queries], k, v, x=features[:queries] if x else None, **arguments)
 
 
+def test_the_released_edge_has_no_cache():
+    scheme, params = made("dape_v2(edge='array')", DIMS)
+    with pytest.raises(ValueError, match="'dape_v2' has no cache: its convolution reads where the array of keys ends"):
+        posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=4)
+
+
 @pytest.mark.parametrize("limit", ["bidirectional", "cross"])
 def test_a_seen_future_and_two_sequences_are_refused_by_name(limit):
     names, said = (FUTURE, "causal only") if limit == "bidirectional" else (TWO, "two sequences")

@@ -1,7 +1,5 @@
 """Rotations in more dimensions and by matrices: RoPE-2D, M-RoPE, LieRE and algebraic positions."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 import posenc
 from posenc import Dims
 from tests.oracles import mrope as mrope_oracle
+from tests.schemes.helpers import hook
 from tests.test_orthogonal import entries
 
 D = 8
@@ -21,14 +20,6 @@ def made(text, dims=DIMS, seed=0):
     scheme = posenc.bind(posenc.parse(text), dims)
     p = jax.jit(lambda key: posenc.init(scheme, key, dims))(jax.random.key(seed))
     return scheme, p["layer"] | {name: a[0] for name, a in p["heads"].items()}
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def hook(scheme, side, p, x, positions):
-    """What "query" or "key" makes of features."""
-    index = jnp.arange(len(x), dtype=jnp.int32)
-    at = posenc.At(positions, index, jnp.ones_like(index), index + 1, jnp.int32(0), 1)
-    return getattr(scheme, side)(p, x, scheme.locate(p, None, at, ())[0])[0]
 
 
 def rotated_query(scheme, p, x, positions):

@@ -8,6 +8,7 @@ import pytest
 import posenc
 from posenc import Dims
 from posenc.numerics import scaling
+from tests.schemes import helpers
 
 DIMS = Dims(width=8, heads=1, head=8, trained=32)
 NONE = {"layer": {}, "heads": {}}
@@ -16,20 +17,12 @@ SHORT, LONG = (1.0, 1.1, 1.2, 1.3), (1.5, 2.0, 3.0, 4.0)
 PHI = f"longrope(long={LONG}, short={SHORT}, original=32)"
 
 
-def made(text, dims=DIMS):
-    return posenc.bind(posenc.parse(text), dims)
+def made(text):
+    return posenc.bind(text, DIMS)
 
 
-def tokens(length, seed=0):
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal((length, 1, 8)).astype(np.float32) for _ in range(3)]
-
-
-def attend(scheme, q, k, v, **about):
-    return np.asarray(_attend(scheme, NONE, q, k, v, **about))
-
-
-_attend = jax.jit(posenc.attend, static_argnums=0)
+def tokens(length):
+    return helpers.tokens(length, dims=DIMS)[:3]
 
 
 def extent(position, segment):
@@ -57,7 +50,7 @@ def test_up_to_the_original_length_it_is_rope_to_the_bit(rule):
     seen = {}
     for length in (20, 64, 32, 31, 40, 32) if rule == "ntk" else (33, 32):
         q, k, v = tokens(length)
-        out, plain = attend(scheme, q, k, v), attend(rope, q, k, v)
+        out, plain = (np.asarray(helpers.attend(s, NONE, q, k, v)) for s in (scheme, rope))
         assert np.array_equal(out, plain) == (length <= 32), length
         np.testing.assert_array_equal(out, seen.setdefault(length, out))
 
@@ -69,7 +62,7 @@ def test_a_cache_turns_all_keys_anew(text):
     chunks would hold two rotations. Each step is the end of the text so far, before, at and after the border."""
     scheme, (q, k, v) = made(text), tokens(12)
     params = posenc.init(scheme, jax.random.key(0), DIMS)
-    run = lambda *qkv, **about: _attend(scheme, params, *qkv, **about)  # noqa: E731
+    run = lambda *qkv, **about: helpers.attend(scheme, params, *qkv, **about)  # noqa: E731
     early = run(q[:4], k[:4], v[:4])
     assert np.abs(run(q, k, v)[:4] - early).max() > 1e-3, "the reason holds: a text's beginning changes"
     cache, start = posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=12, dtype=jnp.float32), 0

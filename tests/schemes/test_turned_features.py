@@ -1,7 +1,5 @@
 """VO-RoPE, PoPE and FoPE: other things that turn, and what turns them."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,15 +7,9 @@ import pytest
 
 import posenc
 from posenc import Dims
-from tests.schemes.helpers import attend, made, tokens
+from tests.schemes.helpers import attend, hook, made, tokens
 
 DIMS = Dims(width=16, heads=4, head=4, trained=16)
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def hook(scheme, side, p, x, positions):
-    """What "query" or "key" makes of features."""
-    return getattr(scheme, side)(p, x, positions)[0]
 
 
 def test_values_may_be_wider_than_keys_and_come_in_pairs():
