@@ -1,4 +1,4 @@
-"""Selective RoPE, CARoPE and RePo: rotations by what the tokens say; and whose keys stay few."""
+"""Selective RoPE, CARoPE, RePo, PaTH and GRAPE: what the tokens say of positions; and whose keys stay few."""
 
 import jax
 import numpy as np
@@ -58,6 +58,21 @@ def test_between_two_sequences_each_token_chooses_by_its_own_features():
     w = params["layer"]["w"]
     where = {"positions": asked @ w, "key_positions": key_x @ w, "mask": "full"}
     np.testing.assert_allclose(ours, attend(*start("rope(base=100.0)"), q[:3], k, v, **where), atol=2e-6)
+
+
+APART = {"query_start": 2, "positions": np.arange(6, 7), "key_positions": np.arange(4, 7)}
+
+
+@pytest.mark.parametrize(
+    ("text", "by", "where"), [("path(kernel=1, forget='unscaled')", 1, {"query_start": 2}), ("grape_ap", 5, APART)]
+)
+def test_a_window_leaves_what_is_gathered_on_the_way_within_it(text, by, where):
+    scheme, params = start(text)
+    params = louder(params, by)
+    q, k, v, x = tokens(7, dims=DIMS)
+    narrow = attend(scheme, params, q, k, v, x, mask=posenc.Window(2, 0))
+    three = attend(scheme, params, q[-1:], k[4:], v[4:], x[-1:], key_x=x[4:], **where)
+    np.testing.assert_allclose(narrow[-1:], three, atol=1e-6)
 
 
 KEPT = {

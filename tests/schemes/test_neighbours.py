@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
+from tests.contract.test_decoding import decode, stepper
 from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
@@ -35,10 +36,8 @@ def test_several_keep_apart_what_they_carry():
     """`key_offset + canon + kv_shift` token by token is what it is at once."""
     scheme, params = made("key_offset + canon(k=3) + kv_shift + alibi")
     params = jax.tree.map(lambda a: a + 0.1, params)
-    q, k, v, _ = tokens(9)
+    q, k, v, x = tokens(9)
     whole = attend(scheme, params, q, k, v)
-    cache, outs = posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=9), []
-    for start, end in ((0, 2), (2, 3), (3, 7), (7, 9)):
-        out, cache = posenc.attend(scheme, params, *(a[None, start:end] for a in (q, k, v)), cache=cache)
-        outs.append(out[0])
-    np.testing.assert_allclose(np.concatenate(outs), whole, atol=1e-5)
+    cache = posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=9)
+    out, _ = decode(stepper(scheme, params), cache, [a[None] for a in (q, k, v, x)], (2, 1, 4, 2))
+    np.testing.assert_allclose(out[0], whole, atol=1e-5)

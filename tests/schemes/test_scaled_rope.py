@@ -9,6 +9,7 @@ import posenc
 from posenc import Dims
 from posenc.numerics.rotation import frequencies
 from tests.golden.spectrum import spectrum
+from tests.schemes.helpers import tokens
 
 DIMS = Dims(width=16, heads=1, head=16, trained=64)
 
@@ -17,17 +18,9 @@ def made(text, dims=DIMS):
     return posenc.bind(posenc.parse(text), dims)
 
 
-def features(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def turn(scheme, x, position):
-    return np.asarray(scheme.query({}, jnp.asarray(x), jnp.asarray(position))[0])
-
-
 @pytest.mark.parametrize("factor", [2.5, 4.0])
 def test_position_interpolation_is_rope_at_scaled_positions(factor):
-    q, k, v = (features(9, 1, 16, seed=n) for n in range(3))
+    q, k, v, _ = tokens(9, dims=DIMS)
     none, index = {"layer": {}, "heads": {}}, np.array([0, 3, 1, 8, 8, 20, 400, 7, 5000], np.int32)
     scaled = posenc.parse(f"rope @ scale({factor})")
     placed = posenc.place(scaled, jax.random.key(0), {"index": index, "length": 9})
@@ -43,6 +36,7 @@ def test_where_all_pairs_are_fast_none_is_divided():
 
 
 def test_hope_trained_on_fewer_than_7_tokens_turns_nothing():
-    x, position = features(4, 16), np.array([0, 1, 30, 700])
-    np.testing.assert_array_equal(turn(made("hope(trained=6)"), x, position), x)
-    assert np.abs(turn(made("hope(trained=7)"), x, position) - x).max() > 0.1
+    (q, *_), position = tokens(4, dims=DIMS), jnp.array([0, 1, 30, 700])
+    turned = lambda trained: made(f"hope(trained={trained})").query({}, q[:, 0], position)[0]  # noqa: E731
+    np.testing.assert_array_equal(turned(6), q[:, 0])
+    assert np.abs(turned(7) - q[:, 0]).max() > 0.1

@@ -4,8 +4,6 @@ import jax
 import numpy as np
 import pytest
 
-import posenc
-from posenc import Dims
 from posenc.numerics import bias as module
 from posenc.numerics.bias import bucket
 from tests.oracles.t5 import bucket as in_whole_numbers
@@ -31,8 +29,3 @@ def test_compiled_or_not_a_border_distance_falls_into_the_same_bucket():
     with jax.disable_jit():
         eager = np.asarray(bucket(near, 64, 50, False))
     np.testing.assert_array_equal(place(near, 64, 50, False), eager)
-
-
-def test_what_the_model_leaves_without_a_meaning_is_refused_when_it_is_known():
-    with pytest.raises(ValueError, match="buckets=6"):
-        posenc.bind(posenc.parse("t5(buckets=6)"), Dims(width=4, heads=1, head=4, trained=8, causal=False))

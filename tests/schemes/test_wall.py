@@ -7,6 +7,7 @@ import pytest
 
 import posenc
 from posenc.attention import kernels
+from tests.contract.test_decoding import decode, stepper
 
 LENGTH, DIMS = 100, posenc.Dims(width=6, heads=2, head=4, trained=16)
 DOCUMENTS = np.repeat([0, 1, 2, 0, 2, 3], [3, 40, 20, 2, 20, 15]).astype(np.int32)
@@ -64,13 +65,9 @@ def test_a_ring_of_slots_gives_what_the_whole_window_gives():
     q, k, v, x, params = drawn(3.0, np.float32)
     scheme = posenc.parse("wall + window(9)")
     cache = posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=13, ring=True)
-    outs = []
-    for start in range(0, LENGTH, 5):
-        here = [a[None, start : start + 5] for a in (q, k, v)]
-        out, cache = posenc.attend(scheme, params, *here, x=x[None, start : start + 5], cache=cache)
-        outs.append(out[0])
+    out, _ = decode(stepper(scheme, params), cache, [a[None] for a in (q, k, v, x)], (5,))
     whole = equation(q, k, v, x, params, np.ones(LENGTH, int), window=9)
-    np.testing.assert_allclose(np.concatenate(outs), whole, atol=2e-4)
+    np.testing.assert_allclose(out[0], whole, atol=2e-4)
 
 
 def test_tiles_take_memory_that_grows_with_the_length():
