@@ -78,6 +78,7 @@ SMALLEST = {
     "first_look": ("length=8", "shortest=8", "sizes=8,9"),
     "flipflop": ("length=8", "sizes=8,10"),
     "gates": ("length=17", "shortest=17", "sizes=17,18"),
+    "induction": ("length=8", "shortest=8", "sizes=8,10"),
     "invariance": ("length=2", "sizes=1,4"),
     "language": ("length=8", "shortest=8", "sizes=8,16"),
     "language_control": ("length=8", "shortest=8", "sizes=8,16"),
