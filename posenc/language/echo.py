@@ -14,6 +14,16 @@ def plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def lasting(seconds: float) -> str:
+    """A time for people: "48 s", "2 min 05 s", "3 h 20 min"."""
+    total = max(0, round(seconds))
+    if total < 60:
+        return f"{total} s"
+    return (
+        f"{total // 60} min {total % 60:02d} s" if total < 3600 else f"{total // 3600} h {total % 3600 // 60:02d} min"
+    )
+
+
 def cut(text: str) -> str:
     """A text of at most 60 characters."""
     return text if len(text) <= MOST else text[: MOST - 3] + "..."

@@ -226,7 +226,7 @@ def test_an_installation_without_experiments_says_so_instead_of_showing_nothing(
 def now(monkeypatch):
     """The time, which `now[0] = 20.0` sets."""
     now = [0.0]
-    monkeypatch.setattr("posenc.lab.cli.watch.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("posenc.lab.run.progress.time.monotonic", lambda: now[0])
     return now
 
 

@@ -103,16 +103,6 @@ def say_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     print("\n".join(aligned([columns, *cells], str.ljust)))
 
 
-def lasting(seconds: float) -> str:
-    """A time for people: "48 s", "2 min 05 s", "3 h 20 min"."""
-    total = max(0, round(seconds))
-    if total < 60:
-        return f"{total} s"
-    return (
-        f"{total // 60} min {total % 60:02d} s" if total < 3600 else f"{total // 3600} h {total % 3600 // 60:02d} min"
-    )
-
-
 def figure_path(text: str) -> Path:
     """The path of a figure to write. Raises `ValueError` if it cannot be written, or if matplotlib is missing."""
     need_matplotlib()

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.cli.options import First, Flag
-from posenc.lab.cli.output import lasting, report, say, say_json, say_rows, terminal
+from posenc.lab.cli.output import report, say, say_json, say_rows, terminal
 from posenc.lab.store import disk
 from posenc.lab.store.records import plain
-from posenc.language.echo import plural
+from posenc.language.echo import lasting, plural
 
 if TYPE_CHECKING:
     from posenc.lab.results.standing import Standing

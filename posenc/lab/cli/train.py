@@ -18,7 +18,7 @@ from posenc.lab.cli.engine_options import EngineOptions, select_engine
 from posenc.lab.cli.engines import Engine
 from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
-from posenc.lab.cli.output import clean, lasting, say
+from posenc.lab.cli.output import clean, say
 from posenc.lab.cli.watch import watching
 from posenc.lab.cli.work import Training, Workers, save_every, whole
 from posenc.lab.run.signals import handling, preempt
@@ -29,7 +29,7 @@ from posenc.lab.spec.presets import EVIDENCE, PRESETS
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.store import disk
-from posenc.language.echo import plural
+from posenc.language.echo import lasting, plural
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from posenc.lab.store import disk
 from posenc.lab.store import folder as store
 from posenc.lab.store.folder import STEP, worker
 from posenc.lab.store.schema import PlannedTrial
+from posenc.language.echo import lasting, plural
 
 EVERY = 10.0
-"""Seconds between two lines of a log that say how far a group is."""
+"""Seconds between two lines that say how far a group is, of a log or for the user."""
 TIMES = 20
 """A segment is overdue after this multiple of its expected time, the mean of those before it."""
 LEAST = 60.0
@@ -28,30 +29,85 @@ COMPILING = 600.0
 """Seconds after which a segment that compiles first is overdue; no segment before it shows its time."""
 
 
-class Progress(Protocol):
-    """Listener to the progress of a sweep."""
+class Progress:
+    """Listener to the progress of a sweep: it counts, and says a line for each event by `note`.
+
+    The time left follows from all that was done since the sweep began, by whomever, compiling and evaluation included.
+    Until the first trials finish, the speed of their steps is all that is known, and the estimate is marked as rough.
+    """
+
+    def __init__(self):
+        self.total = self.before = self.finished_trials = self.by_others = 0
+        self.sizes: dict[str, int] = {}
+        self.parts: dict[str, float] = {}
+        """Group to the part of its steps that is done."""
+        self.first: dict[str, tuple[float, float]] = {}
+        """Group to the time and the part of its first report, after which its program is compiled."""
+        self.started = self.spoken = time.monotonic()
 
     def begin(self, trials: int, done: int, programs: int | None) -> None:
-        """Hear of `trials` in all, of which `done` have results. The others need `programs` programs, if that is
-        known."""
+        """Start a sweep or its next stage. `done` of its trials have results, and the others need `programs` programs,
+        if that is known."""
+        self.total, self.before, self.started = trials, done, time.monotonic()
+        self.finished_trials = self.by_others = 0
+        earlier = f", {done} of them done earlier" if done else ""
+        left = "" if programs is None else f"; {plural(programs, 'program')} to compile"
+        self.note(f"{plural(trials, 'trial')}{earlier}{left}")
 
     def group(self, label: str, trials: int) -> None:
-        """A group of trials starts."""
+        """Some trials of one run start."""
+        self._start(label, trials)
+        self.note(f"{label}: {trials} trial{'s' * (trials != 1)}")
 
     def step(self, label: str, steps: int, total: int, loss: float) -> None:
-        """Hear that a group has done `steps` of its steps; `loss` is the mean over its trials."""
+        """Trials of one run reached a step; `loss` is the mean over them."""
+        self._reach(label, steps / max(total, 1))
+        if time.monotonic() - self.spoken >= EVERY and steps < total:
+            self.note(f"{label}: step {steps} of {total}, loss {loss:.3g}{self.left()}")
 
     def finished(self, label: str, outcome: str, seconds: float) -> None:
-        """A group has ended."""
+        """Trials of one run ended: done, diverged, failed, ..."""
+        self.finished_trials += self.sizes.get(label, 0)
+        self._forget(label)
+        count = f"{self.before + self.finished_trials + self.by_others} of {self.total} trials"
+        self.note(f"{label}: {outcome} after {lasting(seconds)}; {count}{self.left()}")
 
     def taken(self, label: str) -> None:
-        """Another worker took a group that had started here."""
+        """Another worker took the trials of a run that had started here."""
+        self._forget(label)
+        self.note(f"{label}: taken by another worker while this one was silent; stopped here")
 
     def others(self, trials: int) -> None:
         """Hear how many trials other workers have finished since the sweep began."""
+        self.by_others = trials
 
     def note(self, text: str) -> None:
         """Something worth a line."""
+        self.spoken = time.monotonic()
+
+    def left(self) -> str:
+        """The time left, as the end of a line; empty until it is known or if nothing is left."""
+        now, part = time.monotonic(), sum(self.sizes[label] * part for label, part in self.parts.items())
+        done = self.finished_trials + self.by_others + part
+        rest = self.total - self.before - done
+        if rest <= 0:
+            return ""
+        if self.finished_trials or self.by_others:
+            return f"; about {lasting(max((now - self.started) * rest / done, 1))} left"
+        since = {k: (now - at, self.parts[k] - before) for k, (at, before) in self.first.items() if now > at}
+        speed = sum(self.sizes[k] * gained / seconds for k, (seconds, gained) in since.items())
+        return f"; roughly {lasting(rest / speed)} left, and then evaluation" if speed else ""
+
+    def _forget(self, label: str) -> None:
+        for kept in (self.sizes, self.first, self.parts):
+            kept.pop(label, None)
+
+    def _start(self, label: str, trials: int) -> None:
+        self.sizes[label], self.parts[label] = trials, 0.0
+
+    def _reach(self, label: str, part: float) -> None:
+        self.parts[label] = part
+        self.first.setdefault(label, (time.monotonic(), part))
 
 
 class Reporter:
