@@ -63,6 +63,7 @@ def test_between_two_sequences_each_token_chooses_by_its_own_features():
 APART = {"query_start": 2, "positions": np.arange(6, 7), "key_positions": np.arange(4, 7)}
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize(
     ("text", "by", "where"), [("path(kernel=1, forget='unscaled')", 1, {"query_start": 2}), ("grape_ap", 5, APART)]
 )

@@ -30,6 +30,7 @@ def case(name):
     return scheme, jax.tree.map_with_path(change, params), (q, k, v), {"x": x} | about
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_are_finite(name):
     scheme, params, (q, k, v), about = case(name)

@@ -33,6 +33,7 @@ def test_below_its_bound_a_parameter_of_kerple_acts_at_the_bound_and_learns_from
     assert (below[1]["heads"][name] != 0).all()
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize(
     "text",
     [
