@@ -155,17 +155,6 @@ def test_a_line_by_a_second_writer_is_not_joined_to_ours():
     assert problem.startswith(f"Line 3 of records/{log.name} is left out") and stored.unreadable == 1
 
 
-def test_two_lines_that_writers_mixed_are_named_and_the_others_are_read():
-    folder = filled()
-    first, *mixed, last = lines(folder)
-    log = made.log_of(folder)
-    log.write_bytes(first + mixed[0][:700] + mixed[1] + mixed[0][700:] + last)
-    stored = store.read_records(folder)
-    assert {record.label for record in stored.records} == {label_of(first), label_of(last)}
-    where = [problem.partition(" is left out: ")[0] for problem in stored.problems]
-    assert where == [f"Line {n} of records/{log.name}" for n in (2, 3)] and stored.unreadable == 2
-
-
 def test_a_fork_and_threads_write_whole_lines_and_a_fork_has_a_file_of_its_own():
     folder = filled(labels=("rope",))
     threads = [
