@@ -1,0 +1,70 @@
+"""The first three findings hold in a model ten times larger that trains on four times as many tokens.
+
+Each claim was written down before its task was trained. Encoders find the token three back or the index of a mark.
+Decoders recall values by their keys, or read a text that copies itself. The bases of RoPE keep their ratio to the
+length trained on.
+
+Source: ours. They are the findings of first_look, base, base_content and language, whose models have two layers of
+width 64 and train on 16 to 64 tokens.
+
+Setting: six layers of width 192 with six heads, 2.7 million parameters, and rows of 64 tokens. One learning rate is
+tried, so that speed of learning is not compared.
+
+Cost: 2.8e15 floating-point operations by --dry-run, or 11 hours of one core that makes 70 GFLOP/s.
+
+Command: posenc sweep experiments/larger.py
+
+Variation: posenc sweep experiments/larger.py --only task=copies --set steps=8000 --name longer
+
+Result: not run.
+"""
+
+from posenc.lab.results.published import Order
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
+
+BACK, INDEX, RECALL, COPIES = (
+    "token_k_back(k=3)",
+    "index_of_token(indices=8)",
+    "mqar(symbols=64, power=1.0)",
+    "copies",
+)
+SMALL, LARGE = "rope(base=40.0)", "rope(base=4000.0)"
+
+
+def _order(task, first, second, over, source, **rest):
+    return Order(task, first, second, f"ours: {source}", over=(over,), origin="ours", **rest)
+
+
+published = [
+    _order(BACK, "rope", "learned", 256, "a relative encoding keeps an offset, as in first_look", metric="token"),
+    _order(INDEX, "learned", "rope", 256, "an absolute encoding keeps an index, as in first_look"),
+    _order(BACK, SMALL, "rope", 1024, "a base near the length has its repeats far away, as in base", metric="token"),
+    _order(RECALL, LARGE, SMALL, 128, "pairs that hardly turn compare contents, as in base_content"),
+    _order(COPIES, "fire", "rope", 1024, "FIRE gained more beyond training in language", metric="gain"),
+    _order(COPIES, "fire", "alibi", 1024, "FIRE gained more beyond training in language", metric="gain"),
+]
+
+titles = {BACK: "Token three places back", INDEX: "Index of a mark in the first 8"}
+titles |= {RECALL: "Values by their keys", COPIES: "A text that copies itself"}
+counted = "tokens"
+metric = {RECALL: "accuracy"}
+plan = Plan(steps=2000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3,), sizes=(64, 128, 256, 1024), rows=256)
+
+
+def runs():
+    base = Run(width=192, depth=6, heads=6, batch=32, length=64, longest=1024, buckets=1)
+    text = {"model": ["decoder"], "shortest": [64]}
+    return [
+        *grid(base, task=[BACK], scheme=["rope", SMALL, "learned"], model=["encoder"], shortest=[4]),
+        *grid(base, task=[INDEX], scheme=["rope", "learned"], model=["encoder"], shortest=[8]),
+        *grid(base, task=[RECALL], scheme=[SMALL, LARGE], **text),
+        *grid(base, task=[COPIES], scheme=["fire", "alibi", "rope"], batch=[16], stem=["conv(k=3)"], **text),
+    ]
+
+
+def figure(results):
+    """Accuracy or gain by size, with the sizes trained on shaded."""
+    from posenc.lab.figures.figures import length
+
+    return length(results)

@@ -1,0 +1,64 @@
+"""Six seeds for what papers of 2025 and 2026 say of schemes that came to the atlas, on the nearest tasks.
+
+Each claim was written down before its task was trained. Sizes reach 32 times the trained length of copies. They reach
+16 times that of the token three back, and 8 times that of the bit last written.
+
+Source: Vasylenko et al. (2025), arXiv 2506.16640, for NAPE and ASEntmax. RoPE on a grid is from arXiv 2607.16072, and
+Wall from Tilde Research (2026). All were read in summaries, and none measured these tasks.
+
+Setting: two layers of width 64, as in the atlas. Training has up to 16 tokens, 32 for the bit or 8 symbols for copies,
+and 2,000 steps. NAPE has slopes 1 and 1/2 on two heads and none on the other two.
+
+Cost: about two hours of one core.
+
+Command: posenc sweep experiments/newcomers.py
+
+Variation: posenc sweep experiments/newcomers.py --only task=flip_flop --set length=64 --name longer
+
+Result: not run.
+"""
+
+import dataclasses
+
+from posenc.lab.results.published import Order
+from posenc.lab.spec import atlas
+
+NAPE = "alibi(slopes=(1.0, 0.5, 0.0, 0.0))"
+SPARSE = f"asentmax + entmax + {NAPE}"
+GRID = "rope_2d @ grid"
+DECODERS = {
+    "copy": (NAPE, SPARSE, GRID, "alibi", "nope", "rope"),
+    "offset": (NAPE, SPARSE, "alibi"),
+    "memory": ("wall", "fox", "rope"),
+}
+plan = dataclasses.replace(atlas.PLAN, seeds=tuple(range(6)), sizes=(8, 16, 32, 64, 128, 256), rows=256)
+titles = {atlas.PROBES[name].task: atlas.PROBES[name].title for name in DECODERS}
+names = {NAPE: "NAPE", SPARSE: "NAPE, ASEntmax"}
+counted = "tokens"
+
+
+def _order(probe, first, second, source):
+    """Return an order by the metric of the task."""
+    return Order(atlas.PROBES[probe].task, first, second, source, metric=atlas.PROBES[probe].metric, seen="copy")
+
+
+published = [
+    _order("copy", NAPE, "alibi", "Vasylenko et al. (2025), of copies beyond the trained length"),
+    _order("copy", SPARSE, NAPE, "Vasylenko et al. (2025), of copies beyond the trained length"),
+    _order("copy", GRID, "rope", "arXiv 2607.16072, of copies hundreds of times longer"),
+    _order("offset", NAPE, "alibi", "Vasylenko et al. (2025), of n-back"),
+    _order("offset", SPARSE, NAPE, "Vasylenko et al. (2025), of n-back"),
+    _order("memory", "wall", "rope", "Tilde Research (2026), of loss beyond the trained length"),
+    _order("memory", "fox", "rope", "Lin et al. (2025), of texts beyond the trained length"),
+]
+
+
+def runs():
+    return [run for probe, schemes in DECODERS.items() for run in atlas.runs(schemes, "decoder", [probe])]
+
+
+def figure(results):
+    """Accuracy by size, with the sizes trained on shaded."""
+    from posenc.lab.figures.figures import length
+
+    return length(results)
