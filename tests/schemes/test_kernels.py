@@ -1,10 +1,11 @@
-"""KERPLE, FIRE and Sandwich: biases that are functions of distance, and where such functions break."""
+"""Biases that are functions of distance, and where such functions break."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import posenc
 from tests.golden.through import bias as through_bias
 from tests.schemes.helpers import DIMS, bias, made
 
@@ -62,3 +63,12 @@ def test_sandwich_is_as_exact_at_far_distances_as_at_near_ones():
     ours = bias(*made("sandwich(dim=8)"), far, np.zeros(1, int))[0, :, 0]
     turn = np.cos(far[:, None].astype(np.longdouble) * 10000.0 ** (-2 * np.arange(4) / 8))
     np.testing.assert_allclose(ours, turn.sum(-1) * 4 / 8, atol=1e-6)
+
+
+def test_no_array_holds_the_hidden_layer_of_all_pairs():
+    scheme, params = made("log_cpb(hidden=256)")
+    n = 96
+    q = jnp.zeros((n, DIMS.heads, DIMS.head))
+    loss = lambda p: (posenc.attend(scheme, p, q, q, q) ** 2).sum()  # noqa: E731
+    memory = jax.jit(jax.grad(loss)).lower(params).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < 4 * n * n * 256 / 2

@@ -1,10 +1,12 @@
-"""A slice of the head that is turned, at its end or for each axis; numbers given one by one for pairs and heads."""
+"""RoPE of a part: fractions, shares of frequencies, slices for axes, and numbers given one by one."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import posenc
+from posenc import Dims
 from tests.golden.turned import turned
 from tests.schemes.helpers import bias
 
@@ -56,3 +58,24 @@ def test_slopes_given_one_by_one_are_those_of_the_heads():
     np.testing.assert_allclose(ours, -np.array([1, 0.5, 0, 0.25])[:, None, None] * np.abs(far[:, None] - far), atol=0)
     sided = posenc.bind("alibi(form='sided', slopes=(1.0, 0.5, 0.0, 0.25))", dims)
     assert set(posenc.init(sided, jax.random.key(0), dims)["heads"]) == {"past", "future"}
+
+
+def test_a_fraction_that_is_an_even_number_but_for_rounding_is_taken():
+    assert posenc.bind(posenc.parse("rope(fraction=0.3)"), Dims(8, 1, 20, 16)).fraction == 0.3
+
+
+@pytest.mark.parametrize(("p", "head", "kept"), [(0.58, 100, 29), (0.5, 10, 2), (0.29, 200, 29), (1.0, 8, 4)])
+def test_p_keeps_as_many_frequencies_as_its_product_says(p, head, kept):
+    """int(0.58 * 50) is 28."""
+    out, _ = made(f"rope(p={p})", Dims(8, 1, head, 16)).query({}, jnp.ones((1, head)), jnp.array([1]))
+    assert int((out[0, : head // 2] != 1).sum()) == kept
+
+
+@pytest.mark.parametrize(
+    ("setting", "head", "least"), [("p=0.2", 8, 0.25), ("p=0.3", 6, 0.333334), ("p=0.4, fraction=0.5", 8, 0.5)]
+)
+def test_a_p_that_keeps_nothing_is_refused_with_the_smallest_that_does(setting, head, least):
+    with pytest.raises(ValueError, match=rf"p={least}"):
+        posenc.bind(posenc.parse(f"rope({setting})"), Dims(8, 1, head, 16))
+    smallest = setting.replace(setting.split(",")[0], f"p={least}")
+    posenc.bind(posenc.parse(f"rope({smallest})"), Dims(8, 1, head, 16))
