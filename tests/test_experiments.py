@@ -62,7 +62,7 @@ BY_TASK = {"atlas", "atlas_encoders", "extension", "ruoss_small", "sensitivity"}
 SMALL = ("steps=2", "seeds=1", "lr=1e-3", "tuning=0", "rows=2", "batch=2", "width=16", "buckets=1")
 SMALLEST = {
     "addition": ("length=2", "shortest=1", "sizes=2,3"),
-    "atlas": ("length=9", "sizes=9,10"),
+    "atlas": ("length=10", "sizes=10,12"),
     "atlas_contrasts": ("length=8", "sizes=8,9"),
     "atlas_encoders": ("length=9", "sizes=9,10"),
     "atlas_longer": ("length=9", "sizes=9,10"),

@@ -151,6 +151,12 @@ def test_workers_of_thousands_of_digits_are_refused(refuse, runs):
     assert "--workers is '000" in sentence and len(sentence) < 200
 
 
+@pytest.mark.timeout(10)
+def test_names_of_thousands_of_parts_are_refused_at_once(refuse, tmp_path):
+    (tmp_path / "mine.toml").write_text("a." * 20_000 + "a = 1\n")
+    assert "256 dots" in refuse("sweep", "mine.toml")
+
+
 @pytest.mark.timeout(20)
 def test_a_pipe_among_the_experiments_is_passed_over(posenc, tmp_path):
     (tmp_path / "experiments").mkdir()

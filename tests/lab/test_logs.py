@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -124,6 +125,24 @@ def test_a_torn_last_line_is_skipped_and_named(left):
     assert store.status(folder).problems == () or left < 130
 
 
+@pytest.mark.parametrize("schema", [1, 2])
+def test_lines_of_older_schemas_are_read(schema):
+    """They have ids, outcomes and seconds of compiling in front; those of schema 1 hold the record under a key."""
+    folder = filled()
+    before, state, log = store.read_records(folder), store.status(folder), made.log_of(folder)
+    log.write_bytes(b"".join(older(line, schema) for line in lines(folder)))
+    assert store.read_records(folder) == before and store.status(folder) == state and state.problems == ()
+
+
+def older(line, schema):
+    content = json.loads(logs.unseal(line)[0])
+    head = {"name": content.pop("name"), "ids": [trial["id"] for trial in content["trials"]]}
+    head |= {"outcomes": [trial["outcome"] for trial in content["trials"]], "compiled": 0.0}
+    body = head | ({"record": content} if schema == 1 else content)
+    sealed = json.dumps(body, separators=(",", ":"))[1:]
+    return f'{{"schema":{schema},"sha256":"{store.checksum(sealed)}",{sealed}\n'.encode()
+
+
 def test_a_last_line_that_lacks_its_end_alone_is_whole():
     folder = filled()
     before, log = store.read_records(folder), made.log_of(folder)
@@ -188,6 +207,40 @@ def test_a_fork_and_threads_write_whole_lines_and_a_fork_has_a_file_of_its_own()
     assert log.stat().st_size == size and len(seeds) == 3 and [202] in seeds and [200, 201] in seeds
     stored = store.read_records(folder)
     assert stored.problems == () and len(stored.records) == 24
+
+
+KILLED = """
+    import os, sys
+    sys.path[:] = {path!r}
+    from pathlib import Path
+    from posenc.lab.store import logs
+    from tests.lab import made
+
+    folder, real = Path(sys.argv[1]), os.write
+    made.write_record(folder, made.rope((0,), label="rope"))
+
+    def half(descriptor, content):
+        real(descriptor, content[: len(content) // 2])
+        os.kill(os.getpid(), 9)
+
+    logs.os.{call} = {what}
+    made.write_record(folder, made.rope((1,), label="rope"))
+"""
+
+
+@pytest.mark.parametrize(
+    "call, what, done", [("write", "half", 1), ("fsync", "lambda _: os.kill(os.getpid(), 9)", 2), ("open", "half", 1)]
+)
+def test_a_kill_in_the_middle_of_a_record_leaves_the_others(call, what, done):
+    folder = store.create("a")
+    code = textwrap.dedent(
+        KILLED.format(path=sys.path, call=call, what=what if call != "open" else "lambda *_: half(1, b'')")
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(folder)]).returncode == -signal.SIGKILL
+    stored = store.read_records(folder)
+    assert len(stored.records) == done and len(stored.problems) == (call == "write")
+    made.write_record(folder, made.rope((1,), label="rope"))
+    assert len(trials(folder)) == 2 and store.read_records(folder).problems == ()
 
 
 @pytest.mark.parametrize("written", [0, 100])

@@ -29,6 +29,8 @@ from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import Usual, named
 from posenc.language.echo import echoed
 
+DOTS = 256
+"""Limit of dots in one line: a name of thousands of parts takes minutes to read."""
 _TEXTS = ("name", "source", "preset")
 _TABLES = (*_TEXTS, "header", "plan", "run", "runs")
 
@@ -74,6 +76,9 @@ def read(path: Path, yes: bool = False) -> Experiment:
 
 def _parsed(text: str, name: str) -> dict[str, Any]:
     """Return the content of a text, each part of the kind that it has in an experiment file."""
+    crowded = next((n for n, line in enumerate(text.splitlines(), 1) if line.count(".") > DOTS), None)
+    if crowded is not None:
+        raise ValueError(f"Line {crowded} of the file {name!r} has more than {DOTS} dots; names have a few at most.")
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

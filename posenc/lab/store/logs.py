@@ -4,7 +4,7 @@
     {"schema":3,"sha256":"…","name":"…","run":{…},…,"trials":[…],…}
 
 The SHA-256 is that of the bytes which follow it, up to the end of the line. The name shows which group a damaged line
-was of. Lines of schema 2, as version 0.2.0 wrote them, have more in front of the record; they are read.
+was of. Lines of schemas 1 and 2, as version 0.2.0 wrote them, have more in front of the record; they are read.
 
 A trial is done iff a readable record holds it. Every line that cannot be used is named, and reading goes on without it.
 It costs one group, which the next run of the same command computes again. Once that is recorded, the damaged line is
@@ -42,7 +42,7 @@ SHOWN = 6
 """Damaged lines that a message names."""
 CUT = "it has no end, so it is being written, or was cut short by a kill"
 DAMAGED = "its checksum does not match its content, so it was damaged or edited"
-_START = re.compile(rb'\{"schema":[23],"sha256":"([0-9a-f]{64})",')
+_START = re.compile(rb'\{"schema":[123],"sha256":"([0-9a-f]{64})",')
 """The beginning of a line; the checksum seals what follows it."""
 _NAME = re.compile(rb'"name":"([0-9a-f]{32})",')
 _FLAGS = os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -150,13 +150,18 @@ def unseal(line: bytes) -> tuple[bytes, bytes]:
     """The JSON of a line, and its checksum. Raises `ValueError`."""
     line = line.removesuffix(b"\n")
     start = _START.match(line)
-    if not start and (schema := _version(line)) > SCHEMA:
-        raise ValueError(f"it has schema {schema}, this posenc reads up to {SCHEMA}; install the newer one")
+    if not start and (newer := _version(line)) > SCHEMA:
+        raise ValueError(f"it has schema {newer}, this posenc reads up to {SCHEMA}; install the newer one")
     if not start:
-        raise ValueError(f"it has schema 1, {OLDER}" if schema else "it is empty, cut short or not a line of a log")
+        raise ValueError("it is empty, cut short or not a line of a log")
+    if line.startswith(b'"run":', start.end()):
+        raise ValueError(f"it is of a file of one record, or of a pack, {OLDER}")
     if hashlib.sha256(memoryview(line)[start.end() :]).hexdigest().encode() != start[1]:
         raise ValueError(DAMAGED)
-    return b"{" + line[start.end() :], start[1]
+    content = b"{" + line[start.end() :]
+    if line.startswith(b'{"schema":1,'):  # the record has a key of its own there
+        content = content.partition(b',"record":')[2][:-1]
+    return content, start[1]
 
 
 def survey(folder: Path) -> Survey:
