@@ -6,8 +6,8 @@ Split into exp(P_i) · q and exp(-P_j) · k the factors overflow after a few hun
 the sums of a token between the two. Then exp(P_i - A) and exp(A - P_j) are at most 1. One product serves all queries
 from that token on, and all keys up to it. So keys before all queries take one product. Queries that are the keys are
 halved: the first half of the keys takes one product with the second half of the queries. Each half is halved again,
-down to squares that are taken pair by pair. All other queries go by blocks. Keys up to the first of a block take a
-product, and those within it go pair by pair.
+down to single tokens. All other queries go by blocks. Keys up to the first of a block take a product, and those within
+it go pair by pair. Gradients compute each way again, since a switch would save what every way needs.
 """
 
 from __future__ import annotations
