@@ -38,11 +38,11 @@ def decayed(
     nothing."""
     by_blocks = lambda: _by_blocks(q, k, query_sums, key_sums, qi, ki)  # noqa: E731
     count, keys = q.shape[0], k.shape[0]
-    if not are_numbers(count, keys) or count < BLOCK:
+    if not are_numbers(count, keys) or count < min(BLOCK, keys):
         return by_blocks()
     ways = [by_blocks, lambda: _anchored(q, k, query_sums, key_sums)]
     way = (ki <= qi[0]).all().astype(jnp.int32)
-    if count == keys and count & (count - 1) == 0:
+    if count == keys:
         ways.append(lambda: _by_halves(q, k, query_sums, key_sums))
         way = jnp.where((ki == qi).all(), 2, way)
     return jax.lax.switch(way, ways)
@@ -60,16 +60,19 @@ def _anchored(
 
 @jax.checkpoint
 def _by_halves(q: Float[Array, "L d"], k: Float[Array, "L d"], query_sums: Array, key_sums: Array) -> Array:
-    """The square of queries that are the keys, a power of two of them."""
+    """The square of queries that are the keys, filled up to a power of two of them."""
+    count = q.shape[0]
+    more = (1 << (count - 1).bit_length()) - count
+    q, k, query_sums, key_sums = (jnp.pad(a, ((0, more), (0, 0)), "edge") for a in (q, k, query_sums, key_sums))
     cut = lambda a, size: a.reshape(-1, size, a.shape[-1])  # noqa: E731
     out, size = (q * k).sum(-1)[:, None, None], 1
-    while size < q.shape[0]:
+    while size < count:
         late, early = (lambda a, size=size, n=n: cut(a, 2 * size)[:, n * size : (n + 1) * size] for n in (1, 0))
         low = _anchored(late(q), early(k), late(query_sums), early(key_sums))
         first, second = out[::2], out[1::2]
         rows = jnp.concatenate([first, jnp.zeros_like(first)], -1), jnp.concatenate([low, second], -1)
         out, size = jnp.concatenate(rows, 1), 2 * size
-    return out[0]
+    return out[0, :count, :count]
 
 
 def _by_blocks(
