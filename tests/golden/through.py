@@ -107,7 +107,7 @@ def checks(case: Case, names: Iterable[str], out: Any, back: tuple[Any, ...]) ->
 def gradients(
     case: Case, names: Iterable[str], back: tuple[Any, ...], tolerance: float | None = None
 ) -> Iterator[Check]:
-    """Each recorded gradient of what was given to `run` under these names."""
+    """Yield a check of each gradient that a case recorded. `back` holds ours, in the order of `names`."""
     for name, ours in zip(names, back, strict=False):
         if f"grad_{name}" in case.arrays:
             theirs = case.arrays[f"grad_{name}"]

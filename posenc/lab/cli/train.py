@@ -20,7 +20,7 @@ from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, say
 from posenc.lab.cli.watch import watching
-from posenc.lab.cli.work import Training, Workers, save_every, whole
+from posenc.lab.cli.work import Training, Workers, save_every, whole_number
 from posenc.lab.run.signals import handling, preempt
 from posenc.lab.spec import committed, experiment, modules, settings
 from posenc.lab.spec.experiment import Experiment
@@ -238,7 +238,7 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
     """
     training = Training(options.keep, options.lanes, save_every(options.save_every))
     size = options.group_size
-    most = None if size is None else whole(size, "--group-size", "a number of trials from 1 on", 10**9)
+    most = None if size is None else whole_number(size, "--group-size", "a number of trials from 1 on", 10**9)
     folder = disk.root() / disk.check_name(requested.name)
     if engine is not None and not options.dry_run:
         engine.check()
@@ -261,8 +261,10 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
             if rehearsal["done"] < rehearsal["trials"]:
                 print(clean(expectation(requested, rehearsal)), file=sys.stderr)
             with watching() as watch:
-                how = {"keep": training.keep, "lanes": training.lanes, "save_every": training.every}
-                code = sweep(found.experiment, folder, runs=found.runs, group_size=most, **how, watch=watch)
+                options_of_sweep = {"keep": training.keep, "lanes": training.lanes, "save_every": training.every}
+                code = sweep(
+                    found.experiment, folder, runs=found.runs, group_size=most, **options_of_sweep, watch=watch
+                )
                 code = FAILED if code == OK and found.faults else code
         else:
             plan_experiment(found.experiment, folder, most, found.runs)

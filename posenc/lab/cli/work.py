@@ -56,11 +56,11 @@ class Work:
 
 def number(typed: str) -> int | None:
     """How many workers; None for auto. Raises `ValueError`."""
-    return None if typed == AUTO else whole(typed, "--workers", f"a number from 1 to 4096, or {AUTO}", 4096)
+    return None if typed == AUTO else whole_number(typed, "--workers", f"a number from 1 to 4096, or {AUTO}", 4096)
 
 
-def whole(typed: str, option: str, wanted: str, most: int) -> int:
-    """A whole number from 1 to `most`, as typed. Raises `ValueError`."""
+def whole_number(typed: str, option: str, wanted: str, most: int) -> int:
+    """Return the number from 1 to `most` that was typed. Raises `ValueError`."""
     if not typed.isascii() or not typed.isdecimal() or len(typed) > len(str(most)) or not 1 <= int(typed) <= most:
         raise ValueError(f"{option} is {echoed(typed)}; give {wanted}.")
     return int(typed)

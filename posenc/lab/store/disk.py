@@ -133,14 +133,13 @@ def part(folder: Path, name: str) -> list[Path]:
     return [place / name for name in sorted(found) if not name.startswith(".")]
 
 
-def write(path: Path, *content: bytes | memoryview) -> Path:
+def write(path: Path, content: bytes) -> Path:
     """Put a whole file in place, or leave what was there. No temporary file survives an error."""
     temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
     with guarded(path):
         try:
             with open(temporary, "xb") as file:
-                for part in content:
-                    file.write(part)
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
