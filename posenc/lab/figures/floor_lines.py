@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import style
-from posenc.lab.figures.panels import Floors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from posenc.lab.figures.panels import Floors
 
 NAMES = {"uniform": "guess", "prior": "constant", "bag": "most frequent", "position": "position"}
 NAMES |= {"unigram": "one token", "bigram": "bigram", "order 5": "order 5"}

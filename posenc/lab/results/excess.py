@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from posenc.lab.metrics import NATS, PARTS
 from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import at_chosen_rates
+from posenc.lab.results.ties import median
 from posenc.lab.store.schema import TaskRecord
 
 
@@ -65,6 +64,8 @@ def effective_memory(excess: float, lost: Mapping[int, float]) -> float:
     >>> effective_memory(0.25, {1: 1.0, 2: 0.5, 8: 0.0})
     4.0
     """
+    import numpy as np
+
     windows = sorted(lost)
     losses = np.minimum.accumulate([lost[w] for w in windows])
     if excess > losses[0]:
@@ -83,8 +84,8 @@ def effective_memories(results: Results, size: int) -> dict[tuple[str, str], flo
             lost[task.label] = windows
             above = excess(task, _far(task, size), trial.places[size])
             runs.setdefault((task.label, label), {})[trial.knobs.lr, trial.knobs.seed] = above
-    medians = {key: float(np.median(values)) for key, values in seed_values(runs).items()}
-    return {key: effective_memory(median, lost[key[0]]) for key, median in medians.items()}
+    medians = {key: median(values) for key, values in seed_values(runs).items()}
+    return {key: effective_memory(middle, lost[key[0]]) for key, middle in medians.items()}
 
 
 def _windows(task: TaskRecord, size: int) -> dict[int, float]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ from posenc.lab.results.ties import mean, median
 from posenc.lab.spec.run import Continuation
 from posenc.lab.store.schema import GroupRecord, TrialRecord
 
+Point = tuple[float, float]
+"""A step, and the mean loss of the segment that ended there."""
 HALF, TENTH = 0.5, 0.1
 """Over which share of training a loss is judged, and over which its two ends are averaged."""
 FALLING = 0.1
@@ -72,15 +74,17 @@ def ending(trial: TrialRecord, switch: int = 0) -> Ending | None:
     own = points_after(curve, switch)
     if trial.outcome == "diverged" or len(own) < 2 or trial.steps <= switch:
         return None
-    part = [(step - switch) / (trial.steps - switch) for step, _ in own]
-    heights = [math.log(max(loss, TINY)) for _, loss in own]
-    middle, end = _tenth(part, 1 - HALF), _tenth(part, 1.0)
-    fell = mean(heights[middle]) - mean(heights[end])
-    late = heights[-max(sum(at > HALF for at in part), POINTS) :]
-    before = [math.log(max(loss, TINY)) for _, loss in curve[: len(curve) - len(own)]]
-    scatter = _scatter(late if len(late) > 2 else before)
-    error = scatter * math.sqrt(sum(1 / len(heights[tenth]) for tenth in (middle, end)))
-    return Ending(mean([loss for _, loss in own[end]]), -math.expm1(-fell), error)
+
+    def share(point: Point) -> float:
+        """Return how much of the training was done at a point."""
+        return (point[0] - switch) / (trial.steps - switch)
+
+    middle, end = (own[_tenth(own, at, share)] for at in (1 - HALF, 1.0))
+    fell = mean(_logarithms(middle)) - mean(_logarithms(end))
+    late = own[-max(len(own) - bisect.bisect_right(own, HALF, key=share), POINTS) :]
+    scatter = _scatter(_logarithms(late if len(late) > 2 else curve[: len(curve) - len(own)]))
+    error = scatter * math.sqrt(sum(1 / len(tenth) for tenth in (middle, end)))
+    return Ending(mean([loss for _, loss in end]), -math.expm1(-fell), error)
 
 
 def endings(results: Results) -> dict[str, Ending]:
@@ -119,21 +123,28 @@ def switch_of(record: GroupRecord, trial: TrialRecord) -> int:
         return trial.steps
 
 
-def points_after(points: Sequence[tuple[float, float]], switch: int) -> Sequence[tuple[float, float]]:
+def points_after(points: Sequence[Point], switch: int) -> Sequence[Point]:
     """The points whose whole segment came after a step: each is the mean since the point before it."""
+    if not switch:
+        return points
     begins = [0, *(step for step, _ in points)]
     return [point for begin, point in zip(begins, points, strict=False) if begin >= switch]
 
 
-def _tenth(part: Sequence[float], end: float) -> slice:
+def _tenth(curve: Sequence[Point], end: float, share: Callable[[Point], float]) -> slice:
     """Return the points of the tenth of training that ends at a share of it. If there are none, return the first one
     that ends there or later."""
-    last = bisect.bisect_right(part, end + TINY)
-    first = bisect.bisect_right(part, end - TENTH + TINY)
+    last = bisect.bisect_right(curve, end + TINY, key=share)
+    first = bisect.bisect_right(curve, end - TENTH + TINY, key=share)
     if first < last:
         return slice(first, last)
-    later = min(bisect.bisect_left(part, end - TINY), len(part) - 1)
+    later = min(bisect.bisect_left(curve, end - TINY, key=share), len(curve) - 1)
     return slice(later, later + 1)
+
+
+def _logarithms(curve: Sequence[Point]) -> list[float]:
+    """Return the logarithms of a curve's losses."""
+    return [math.log(max(loss, TINY)) for _, loss in curve]
 
 
 def _scatter(heights: Sequence[float]) -> float:
@@ -143,7 +154,7 @@ def _scatter(heights: Sequence[float]) -> float:
     return math.sqrt(mean(bends) / 6) if bends else math.inf
 
 
-def points(curve: Mapping[str, Any]) -> list[tuple[float, float]]:
+def points(curve: Mapping[str, Any]) -> list[Point]:
     """The finite points of a curve."""
     pairs = zip(curve.get("step", ()), curve.get("loss", ()), strict=False)
-    return [(step, loss) for step, loss in pairs if None not in (step, loss) and math.isfinite(step + loss)]
+    return [pair for pair in pairs if None not in pair and math.isfinite(sum(pair))]

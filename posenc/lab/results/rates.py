@@ -17,8 +17,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-
 from posenc.lab import metrics
 from posenc.lab.results.floors import uniform
 from posenc.lab.results.results import Results, grouped, sizes_of
@@ -213,7 +211,7 @@ def _guess(record: GroupRecord) -> float:
     measured."""
     task, (low, high) = record.task, record.task.trained
     sizes = [n for n in task.floors if low <= n <= high] or list(task.floors)
-    guess = float(np.mean([uniform(task, n) for n in sizes])) if sizes else 0.0
+    guess = mean([uniform(task, n) for n in sizes]) if sizes else 0.0
     return metrics.merit(task.metric, guess)
 
 

@@ -202,8 +202,10 @@ class Results:
 
     def label(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> str:
         """The scheme of a trial, with the settings in which it differs from others of that scheme on that task."""
+        if not self.varying:
+            return record.label
         if (label := self._labels.get((record.label, trial.id))) is None:
-            facts = _settings(record) | _knobs(trial) if self.varying else {}
+            facts = _settings(record) | _knobs(trial)
             varied = [f"{k}={facts[k]}" for k in self.varying if k in facts]
             label = f"{record.label} ({', '.join(varied)})" if varied else record.label
             self._labels[record.label, trial.id] = label

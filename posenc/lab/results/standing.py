@@ -35,7 +35,7 @@ def standing(folder: Path, plan: Sequence[PlannedTrial] | None = None) -> Standi
     lines = plan or store.read_plan(folder)
     if not any(line.tuning for line in lines):
         return Standing()
-    from posenc.lab.results.rates import decided  # with numpy, which most folders do without
+    from posenc.lab.results.rates import decided  # what most folders do without
     from posenc.lab.results.results import load
 
     rates, undecided, waiting, replaced = decided(load(folder)), 0, set[str](), set[str]()

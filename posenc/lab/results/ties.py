@@ -1,4 +1,4 @@
-"""Numbers that tie, and tests of ranks that respect ties. No jax; SciPy is imported where it is needed.
+"""Numbers that tie, and tests of ranks that respect ties. No jax; NumPy and SciPy are imported where they are needed.
 
 A float mean of .1, .2 and .3 differs from one of .3, .2 and .1. Different shares of up to a million examples differ by
 more than a billionth of a thousandth. So numbers nearer than `TOLERANCE` are equal. Nothing is rounded: a median of
@@ -7,10 +7,9 @@ rounded shares would be another number.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Sequence
-
-import numpy as np
 
 TOLERANCE = 1e-12
 """Two numbers that differ by no more tie."""
@@ -32,11 +31,16 @@ def levels(values: Sequence[float]) -> list[int]:
     >>> levels([0.3, 0.1, 0.1 + 0.2])
     [1, 0, 1]
     """
-    order = np.argsort(values, kind="stable")
-    steps = np.diff(np.asarray(values, float)[order], prepend=np.min(values)) > TOLERANCE if len(values) else []
-    ranks = np.empty(len(values), int)
-    ranks[order] = np.cumsum(steps)
-    return ranks.tolist()
+    order, rank, ranks = _ascending(values), 0, [0] * len(values)
+    for before, i in itertools.pairwise(order):
+        rank += values[i] - values[before] > TOLERANCE
+        ranks[i] = rank
+    return ranks
+
+
+def _ascending(values: Sequence[float]) -> list[int]:
+    """Return the indices of values from the least; equals keep their order."""
+    return sorted(range(len(values)), key=values.__getitem__)
 
 
 def mean(values: Collection[float]) -> float:
@@ -56,6 +60,7 @@ def wilcoxon(gaps: Sequence[float]) -> float:
     Equal sizes share the mean of their ranks, and gaps of 0, which have no sign, are ranked and then left out (Pratt,
     1959). SciPy takes the normal approximation where gaps tie and there are more than a dozen.
     """
+    import numpy as np
     from scipy.stats import rankdata
 
     gaps = [difference(gap, 0.0) for gap in gaps]
@@ -72,8 +77,8 @@ def wilcoxon(gaps: Sequence[float]) -> float:
 
 def holm(p: Sequence[float]) -> list[float]:
     """Return values of p after Holm's correction for how many there are (Holm, 1979)."""
-    order, most, corrected = np.argsort(p, kind="stable"), 0.0, [0.0] * len(p)
-    for place, i in enumerate(order):
+    most, corrected = 0.0, [0.0] * len(p)
+    for place, i in enumerate(_ascending(p)):
         most = max(most, min(1.0, (len(p) - place) * p[i]))
         corrected[i] = most
     return corrected
