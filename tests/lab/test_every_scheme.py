@@ -23,7 +23,7 @@ LIMIT = 500
 """Seconds for one sweep of `TOGETHER` schemes: one or two minutes, more where other programs use the machine."""
 TOGETHER = 9
 ON_TASKS = {
-    "addition": {"abacus": "abacus @ given('digit')"},
+    "addition": {"abacus": "abacus @ given('digit')", "key_weight": "key_weight(form='plain') @ given('digit')"},
     "minesweeper": {
         **{name: f"{name} @ axes('row', 'col')" for name in ("convit", "liere", "sinusoidal_2d")},
         **{name: f"{name} @ axes('row', 'col')" for name in ("relative_2d", "rope_2d", "rope_axes")},
