@@ -10,7 +10,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from posenc.lab.figures import claims, figures, files, style
 from posenc.lab.figures.floor_lines import apart
-from posenc.lab.figures.rows import Dots, rows
+from posenc.lab.figures.rows import Dots, heat, rows
 from posenc.lab.results import statistics
 from posenc.lab.results.results import Results
 from posenc.lab.store.folder import digest
@@ -125,16 +125,15 @@ def test_no_two_schemes_look_alike_even_when_hues_run_out():
 
 
 def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
-    axes = figures.heat_map(results()).axes[0]
-    said = [t.get_text() for t in axes.texts]
+    axes = heat(results()).figure.axes[0]
+    said, shares = [t.get_text() for t in axes.texts], axes.images[0].get_array()
     assert said.count("no\nresult") == 2 and sum("n=3" in t for t in said) == 4
-    assert [t.get_text() for t in axes.get_xticklabels()][-1] == "best baseline"
-    assert said.count("0.20\nposition") == 2 and list(axes.images[0].get_array()[:, -1]) == [0.2, 0.2]
+    assert [t.get_text() for t in axes.get_yticklabels()][-1] == "best baseline"
+    assert said.count("0.20\nposition") == 2 and list(shares[-1]) == [0.2, 0.2]
     cell = next(c for c in statistics.cells(results()) if (c.task, c.scheme) == ("sort", "rope"))
     median = statistics.summary(cell.means(cell.beyond).values()).median
-    column = [t.get_text() for t in axes.get_xticklabels()].index("rope")
-    assert axes.images[0].get_array()[1, column] == pytest.approx(median)
-    assert f"{median:.2f}\nn=3" in said
+    row = [t.get_text() for t in axes.get_yticklabels()].index("rope")
+    assert shares[row, 1] == pytest.approx(median) and f"{median:.2f}\nn=3" in said
 
 
 def test_nothing_finished_is_an_error_that_says_so():
@@ -147,7 +146,7 @@ def test_a_task_evaluated_inside_its_training_range_only_is_drawn():
     found = made.results("a", (record,))
     assert len(figures.length(found).figure.axes) == 1
     with pytest.raises(ValueError, match="no size beyond the training range"):
-        figures.heat_map(found)
+        heat(found)
     assert "Over the sizes beyond it" not in figures.length(found).caption
 
 
@@ -250,7 +249,7 @@ def test_the_caption_ranks_no_means_over_other_sizes():
     assert "above" not in figures.length(made.results("a", (near, far))).caption
 
 
-def test_each_training_range_has_a_panel_a_row_and_a_sentence():
+def test_each_training_range_has_a_panel_a_column_and_a_sentence():
     found = made.results("a", (*made.ranged((4, 16)), *made.ranged((4, 24), label="alibi", family="linear")))
     panels = figures.length(found).figure.axes
     assert [a.get_title("left") for a in panels] == ["copy", "copy"]
@@ -258,11 +257,11 @@ def test_each_training_range_has_a_panel_a_row_and_a_sentence():
     assert [t.get_text() for a in panels for t in a.texts if "trained" in t.get_text()] == [
         *("trained on 4–16", "trained on 4–24"),
     ]
-    axes = figures.heat_map(found).axes[0]
-    assert [t.get_text() for t in axes.get_yticklabels()] == ["copy\ntrained on 4–16", "copy\ntrained on 4–24"]
+    axes = heat(found).figure.axes[0]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["copy\ntrained on 4–16", "copy\ntrained on 4–24"]
 
 
-@pytest.mark.parametrize("draw", [figures.length, figures.heat_map])
+@pytest.mark.parametrize("draw", [figures.length, heat])
 def test_without_matplotlib_a_figure_says_what_to_install(draw, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=r"^Figures need matplotlib; pip install 'posenc\[plot\]'\.$"):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FIGURES = {
     "length": "posenc.lab.figures.figures:length",
-    "heatmap": "posenc.lab.figures.figures:heat",
+    "heatmap": "posenc.lab.figures.rows:heat",
     "error": "posenc.lab.figures.errors:error_curve",
     "place": "posenc.lab.figures.by_place:place_curve",
     "excess": "posenc.lab.figures.by_place:excess_curve",

@@ -32,6 +32,7 @@ from posenc.lab.results.statistics import TableCell, by_range, cells, summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST = len(style.HUES)
 """The most lines in a panel."""
@@ -74,6 +75,17 @@ def panels(
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
     names, looks = results.words.lines(labels), looks_of(results, labels, most)
     text = caption(results, shown, names, every_rate=every_rate, claimed=claimed, more=more)
+    return Drawing(figure_of(shown, looks, names, most, columns), text)
+
+
+def figure_of(
+    shown: Sequence[Panel],
+    looks: Mapping[str, style.Look],
+    names: Mapping[str, str],
+    most: int = MOST,
+    columns: int = COLUMNS,
+) -> Figure:
+    """Draw panels, above a legend of their lines; of more lines than `most` small multiples."""
     many = max(len(panel.points) for panel in shown) > most
     grid = multiples(shown, names) if many else [*shown]
     if len(grid) > PANELS:
@@ -94,7 +106,7 @@ def panels(
         if not many:
             style.legend(figure, {scheme: looks[scheme] for scheme in by_merit(shown)}, names)
         settle(figure)
-    return Drawing(figure, text)
+    return figure
 
 
 def looks_of(results: Results, schemes: Iterable[str], most: int = MOST) -> dict[str, style.Look]:

@@ -1,32 +1,27 @@
-"""Figures of stored results: every run is drawn, the median thick, the spread named by the caption.
+"""Figures of stored results by size: every run is drawn, the median thick, the spread named by the caption.
 
 Every panel of a length curve marks the trained sizes and draws the floors of its task. These are the accuracy of a
-uniform guess, of the best constant, of the row's most frequent token, and of the best function of position. A heat map
-prints the best floor in a separate column. No jax; matplotlib is imported by the functions that draw.
+uniform guess, of the best constant, of the row's most frequent token, and of the best function of position. No jax;
+matplotlib is imported by the functions that draw.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from posenc.lab.figures import style
 from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import metric_named
 from posenc.lab.figures.files import save as save
-from posenc.lab.figures.floor_lines import NAMES
-from posenc.lab.figures.panel_captions import coded, ending, foreign
+from posenc.lab.figures.panel_captions import foreign
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.metrics import LOSSES
-from posenc.lab.results.floors import best_floor, floors
+from posenc.lab.results.floors import floors
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import Summary, TableCell, by_range, cells, summary
+from posenc.lab.results.statistics import TableCell, by_range, cells, summary
 from posenc.lab.results.words import Words
 from posenc.lab.store.schema import TaskRecord
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ALIKE = 0.05
 """The largest distance of two medians at a size whose lines count as equal."""
@@ -87,64 +82,6 @@ def size_panel(results: Results, task: TaskRecord, group: list[TableCell], kept:
     return Panel(points, *head, falling=task.metric in LOSSES, seeds=seeds)
 
 
-def heat(results: Results) -> Drawing:
-    """Task by scheme: accuracy beyond the training range, with its caption."""
-    table_cells = shown(results)
-    runs = sorted({summary(c.means(c.beyond).values()).n for c in table_cells if c.beyond})
-    tasks = [f"{results.words.coded(task)}." for task in results.tasks() if results.words.code(task)]
-    names = results.words.lines(c.scheme for c in table_cells)
-    figure = heat_map(results)
-    sentence = (
-        "Accuracy over the sizes beyond the training range: each cell is the median over n runs of their mean, n ="
-        f" {'–'.join(map(str, runs[:: max(len(runs) - 1, 1)]))}; the last column is the task's best baseline."
-    )
-    return Drawing(figure, "\n".join([" ".join([sentence, *tasks, coded(results, names)]).strip(), *ending(results)]))
-
-
-def heat_map(results: Results) -> Figure:
-    """Task by scheme: accuracy over the sizes beyond the training range, the median over runs, with their number.
-
-    The last column is the best of the task's floors over the same sizes. A task trained on several ranges has a row
-    for each.
-    """
-    import numpy as np
-
-    table = {((c.task, c.trained), c.scheme): c for c in shown(results)}
-    if not extrapolates(results):
-        raise ValueError(
-            f"{results.name!r} has no size beyond the training range, which a heat map needs; use --figure length."
-        )
-    tasks, rows = results.tasks(), sorted({row for row, _ in table})
-    schemes = list(style.looks((c.scheme, c.family) for c in table.values()))
-    sums = {key: summary(cell.means(cell.beyond).values()) for key, cell in table.items()}
-    further = {row: sorted({n for (at, _), c in table.items() if at == row for n in c.beyond}) for row in rows}
-    bases = [best_floor(tasks[row[0]], further[row]) for row in rows]
-    grid = np.array([[sums[r, s].median if (r, s) in sums else np.nan for s in schemes] for r in rows])
-    grid = np.column_stack([grid, [np.nan if base is None else base[1] for base in bases]])
-    no_frame = {"axes.spines.left": False, "axes.spines.bottom": False}
-    with style.canvas(3.25 + 0.85 * len(schemes), 1.9 + 0.5 * len(rows), more=no_frame) as figure:
-        axes = figure.subplots()
-        axes.set_facecolor(style.BAND)
-        image = axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        for (row, column), value in np.ndenumerate(grid):
-            if column < len(schemes):
-                text = _cell_text(sums.get((rows[row], schemes[column])))
-            else:
-                text = f"{base[1]:.2f}\n{NAMES[base[0]]}" if (base := bases[row]) else "not\nknown"
-            axes.text(
-                column, row, text, ha="center", va="center", color="white" if value > 0.6 else style.INK, size=7.5
-            )
-        names = [*map(style.plain, results.words.lines(schemes).values()), "best baseline"]
-        axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-        axes.set_yticks(range(len(rows)), [_row_name(results, row, rows) for row in rows])
-        axes.set_xticks(np.arange(len(schemes)) + 0.5, minor=True)
-        axes.set_yticks(np.arange(len(rows) - 1) + 0.5, minor=True)
-        axes.grid(which="minor", color="white", linewidth=1.5)
-        axes.tick_params(which="both", length=0)
-        figure.colorbar(image, ax=axes, label="accuracy beyond\nthe training range", ticks=[0, 0.5, 1], pad=0.02)
-    return figure
-
-
 def extrapolates(results: Results) -> bool:
     """Tell whether any size beyond a training range was measured."""
     return any(c.beyond for c in cells(results))
@@ -156,20 +93,6 @@ def shown(results: Results) -> tuple[TableCell, ...]:
     if not table_cells:
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
     return table_cells
-
-
-def _cell_text(stats: Summary | None) -> str:
-    """The text of a cell; a summary without runs has no size beyond training that all its runs share."""
-    if stats is None:
-        return "no\nresult"
-    return f"{stats.median:.2f}\nn={stats.n}" if stats.n else "no longer\nsize"
-
-
-def _row_name(results: Results, row: tuple[str, tuple[int, int]], rows: list[tuple[str, tuple[int, int]]]) -> str:
-    """The task, and its training range if the task has several."""
-    task, (low, high) = row
-    several = sum(other == task for other, _ in rows) > 1
-    return style.title(results.words.title(task)) + (f"\ntrained on {low}–{high}" if several else "")
 
 
 def _order(results: Results, key: tuple[str, tuple[int, int]]) -> tuple:

@@ -5,14 +5,14 @@ One grouping is a line over its values, two are a heat map. Tables are those of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from posenc.lab.figures import style
+from posenc.lab.figures.across import figure_of
 from posenc.lab.figures.captions import numbers
-from posenc.lab.figures.panels import line, places, shape
+from posenc.lab.figures.panels import Panel
+from posenc.lab.figures.rows import Grid, rows
 from posenc.lab.results.statistics import summary
 
 if TYPE_CHECKING:
@@ -51,24 +51,14 @@ def draw(table: pandas.DataFrame, by: Sequence[str]) -> Figure:
     if len(by) > 2:
         raise ValueError(f"A figure shows one grouping or two, and {', '.join(by)} are {len(by)}; leave some out.")
     cells = _cells(table, by)
-    names = list(cells) if len(by) == 2 else list(dict.fromkeys(task for task, _ in cells))
+    if len(by) == 2:
+        return _heat(cells, by)
+    lines: dict[str, dict[str, Groups]] = {}
+    for (task, scheme), groups in cells.items():
+        lines.setdefault(task, {})[scheme] = groups
     looks = style.looks(zip(table.scheme, table.family, strict=True))
-    down, across = shape(len(names))
-    below = 0 if len(by) == 2 else 0.22 * style.lines(looks, 3.3 * across)
-    with style.canvas(3.3 * across, 2.7 * down + below) as figure:
-        for axes, name in zip(places(figure, len(names)), names, strict=True):
-            if len(by) == 2:
-                _heat(axes, cells[name], by)
-                axes.set_title(style.title(f"{name[1]} · {name[0]}"))
-                continue
-            for (task, scheme), groups in cells.items():
-                if task == name:
-                    line(axes, groups, looks[scheme], scheme)
-            axes.set(xlabel=by[0], ylabel="accuracy", ylim=(-0.02, 1.02))
-            axes.set_title(style.title(name))
-        if len(by) == 1:
-            style.legend(figure, looks)
-    return figure
+    panels = [Panel(of, by[0], "accuracy", task) for task, of in lines.items()]
+    return figure_of(panels, looks, {scheme: scheme for scheme in looks})
 
 
 def _cells(table: pandas.DataFrame, by: Sequence[str]) -> dict[tuple[str, str], Groups]:
@@ -97,12 +87,14 @@ def _list(groups: Groups, by: Sequence[str]) -> list[str]:
     return lines
 
 
-def _heat(axes: Any, groups: Groups, by: Sequence[str]) -> None:
-    down, across = (sorted({group[n] for group in groups}) for n in (0, 1))
-    grid = np.array([[summary(groups[a, b]).median if (a, b) in groups else np.nan for b in across] for a in down])
-    axes.set_facecolor(style.BAND)
-    image = axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto", origin="lower")
-    axes.set_xticks(range(len(across)), across)
-    axes.set_yticks(range(len(down)), down)
-    axes.set(xlabel=by[1], ylabel=by[0])
-    axes.figure.colorbar(image, ax=axes, label="accuracy", ticks=[0, 0.5, 1])
+def _heat(cells: Mapping[tuple[str, str], Groups], by: Sequence[str]) -> Figure:
+    """A row for each value of the first grouping, and a grid for each scheme on each task."""
+    names = {down: f"{by[0]} {down}" for down in sorted({group[0] for groups in cells.values() for group in groups})}
+    grids = []
+    for (task, scheme), groups in cells.items():
+        shares: dict[str, dict[Any, float]] = {}
+        for (down, along), values in groups.items():
+            shares.setdefault(names[down], {})[along] = summary(values).median
+        texts = {row: {along: f"{share:.2f}" for along, share in of.items()} for row, of in shares.items()}
+        grids.append(Grid(f"{scheme} · {task}", by[1], shares, texts))
+    return rows([*names.values()], grids)

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posenc.lab.figures import style
-from posenc.lab.figures.captions import metric_named
-from posenc.lab.figures.figures import shown
+from posenc.lab.figures.captions import metric_named, numbers
+from posenc.lab.figures.figures import extrapolates, shown
 from posenc.lab.figures.floor_lines import NAMES
 from posenc.lab.figures.panel_captions import coded, ending
-from posenc.lab.figures.panels import COLUMNS, Drawing, bracket, shape
+from posenc.lab.figures.panels import COLUMNS, Drawing, bracket, ranged, shape
+from posenc.lab.results.floors import best_floor
 from posenc.lab.results.learned import SOLVED
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import LEAST, by_range, summary
+from posenc.lab.results.statistics import LEAST, TableCell, by_range, summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,8 +64,9 @@ class Grid:
 
     @property
     def places(self) -> list[Any]:
-        """The places along x."""
-        return sorted({x for of in self.shares.values() for x in of})
+        """The places along x: numbers in their order, names as they are given."""
+        found = dict.fromkeys(x for of in self.shares.values() for x in of)
+        return [*found] if any(isinstance(x, str) for x in found) else sorted(found)
 
     @property
     def width(self) -> float:
@@ -72,13 +74,14 @@ class Grid:
         return (0.36 if self.texts else CELL) * len(self.places) + 0.2
 
 
-def rows(names: Sequence[str], columns: Sequence[Dots | Grid], most: int = COLUMNS) -> Figure:
-    """The figure of some columns, up to `most` beside each other, with the rows of these names from the top down."""
+def rows(names: Sequence[str], columns: Sequence[Dots | Grid], most: int = COLUMNS, tall: float = ROW) -> Figure:
+    """The figure of some columns, up to `most` beside each other, with the rows of these names from the top down, each
+    `tall` inches high."""
     down, across = shape(len(columns), most)
     lines = [columns[k : k + across] for k in range(0, len(columns), across)]
     wide = max(sum(c.width for c in line) for line in lines)
     inch = (style.page_width() - 0.06 * max(map(len, names)) - 0.3) / wide
-    with style.canvas(style.PAGE_WIDTH, down * (ROW * len(names) + 0.9)) as figure:
+    with style.canvas(style.PAGE_WIDTH, down * (tall * len(names) + 0.9)) as figure:
         for part, line in zip(np.atleast_1d(figure.subfigures(down, 1)), lines, strict=True):
             ratios = [c.width for c in line]
             each = np.atleast_1d(part.subplots(1, len(line), sharey=True, gridspec_kw={"width_ratios": ratios}))
@@ -151,7 +154,8 @@ def _grid(axes: Axes, names: Sequence[str], column: Grid) -> None:
         if text := column.texts.get(names[row], {}).get(at[k]):
             axes.text(k, row, text, ha="center", va="center", size=6.5, color="white" if value > 0.6 else style.INK)
     step = max(1, -(-len(at) // 8)) if not column.texts else 1
-    axes.set_xticks(range(0, len(at), step), [f"{x:g}" for x in at[::step]])
+    named = any(isinstance(x, str) for x in at)
+    axes.set_xticks(range(0, len(at), step), [x if named else f"{x:g}" for x in at[::step]], rotation=30 * named)
     axes.tick_params(axis="x", length=0)
     axes.spines["bottom"].set_visible(False)
     if column.trained:
@@ -161,6 +165,51 @@ def _grid(axes: Axes, names: Sequence[str], column: Grid) -> None:
 
 
 TASKS = 2
+BASELINE = "best baseline"
+"""The last row of a heat map."""
+TEXTS = 0.36
+"""Inches of a row whose cells have two lines."""
+ABREAST = 6
+"""The most tasks beside each other in a heat map; the others stand below."""
+
+
+def heat(results: Results) -> Drawing:
+    """Draw accuracy over the sizes beyond training: a row for each scheme, a column for each task and training range.
+
+    Each cell is the median over runs, with their number. The last row is the best of the task's floors over the same
+    sizes. Raises `ValueError` where no longer size was measured.
+    """
+    cells, words, tasks = shown(results), results.words, results.tasks()
+    if not extrapolates(results):
+        raise ValueError(
+            f"{results.name!r} has no size beyond the training range, which a heat map needs; use --figure length."
+        )
+    names, groups = words.lines(c.scheme for c in cells), by_range(cells)
+    order = [*_ordered(cells, names), BASELINE]
+    shares, texts = ({row: {} for row in order} for _ in range(2))
+    for (task, trained), group in sorted(groups.items()):
+        several = sum(other == task for other, _ in groups) > 1
+        place = style.title(words.title(task)) + f"\ntrained on {ranged(*trained)}" * several
+        for row in order:
+            shares[row][place], texts[row][place] = np.nan, "no\nresult"
+        for cell in group:
+            s = summary(cell.means(cell.beyond).values())
+            shares[names[cell.scheme]][place] = s.median
+            texts[names[cell.scheme]][place] = f"{s.median:.2f}\nn={s.n}" if s.n else "no longer\nsize"
+        best = best_floor(tasks[task], sorted({n for cell in group for n in cell.beyond}))
+        shares[BASELINE][place] = np.nan if best is None else best[1]
+        texts[BASELINE][place] = "not\nknown" if best is None else f"{best[1]:.2f}\n{NAMES[best[0]]}"
+    runs = numbers(summary(c.means(c.beyond).values()).n for c in cells if c.beyond)
+    sentence = (
+        "Accuracy over the sizes beyond the training range: each cell is the median over runs of their mean, n ="
+        f" {runs}; the last row is the task's best baseline."
+    )
+    codes = [f"{words.coded(task)}." for task in tasks if words.code(task)]
+    text = "\n".join([" ".join([sentence, *codes, coded(results, names)]).strip(), *ending(results)])
+    places = [*shares[BASELINE]]
+    parts = [places[k : k + ABREAST] for k in range(0, len(places), ABREAST)]
+    grids = [Grid("", "", {row: {at: of[at] for at in part} for row, of in shares.items()}, texts) for part in parts]
+    return Drawing(rows(order, grids, 1, TEXTS), text)
 
 
 def solved_seeds(results: Results) -> Drawing:
@@ -194,7 +243,9 @@ def solved_counts(results: Results) -> SolvedCounts:
         parts.append(Grid(words.title(task), words.unit(task), shares, texts, trained))
         named.append(f"{words.coded(task)} by {metric_named(group[0].metric)}")
     sentence = f"Seeds of which at least {SOLVED} is right, k of n, at each size: {'; '.join(named)}."
-    order = [
-        names[label] for label in dict.fromkeys(c.scheme for c in sorted(cells, key=lambda c: (c.family, c.scheme)))
-    ]
-    return SolvedCounts(order, parts, sentence, names)
+    return SolvedCounts(_ordered(cells, names), parts, sentence, names)
+
+
+def _ordered(cells: Sequence[TableCell], names: Mapping[str, str]) -> list[str]:
+    """The names of all schemes, families together."""
+    return [*dict.fromkeys(names[cell.scheme] for cell in sorted(cells, key=lambda c: (c.family, c.scheme)))]

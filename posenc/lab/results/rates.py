@@ -45,35 +45,25 @@ class Trial(NamedTuple):
     """The test sizes at which it was measured."""
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """The choice of one scheme's rate on one task by its tuning seeds."""
-
-    rate: float
-    ties: tuple[float, ...]
-    """The rates that tie with it in validation, itself among them."""
-    rates: tuple[float, ...]
-    """The rates with a result."""
-    seeds: tuple[int, ...]
-    trials: tuple[str, ...]
-    diverged: bool
-    """True if every trial diverged, at every rate; the rate is then the smallest."""
-    settled: bool
-    """True if every planned tuning trial has a result. Until then the rate is one at which seeds are reported already,
-    if there are any, so that more tuning trials take no result away."""
-
-
-class Rates(NamedTuple):
-    """The rates of one scheme on one task."""
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """The learning rates of one scheme on one task: the chosen one, those that tie with it, and what chose them."""
 
     rate: float | None = None
-    """The best on validation examples, of equals the smallest; None where no trial has a result."""
+    """The best on validation examples of the sizes trained on, of equals the smallest; None where no trial has a
+    result."""
     ties: tuple[float, ...] = ()
-    """The rates that tie in validation with it, itself among them."""
+    """The rates that tie in validation with the chosen one, itself among them."""
     reported: tuple[float, ...] = ()
     """The tying rates at which every reported seed was measured at every size."""
-    choice: Tuned | None = None
-    """The choice by tuning seeds, where there are any."""
+    tuning: tuple[int, ...] = ()
+    """The seeds that chose the rate and are not reported; empty where the reported ones chose it."""
+    tuning_trials: tuple[str, ...] = ()
+    unstable: bool = False
+    """True if all tuning trials diverged, at every rate; the smallest is then reported."""
+    settled: bool = True
+    """True if every planned tuning trial has a result. Until then the rate is one at which seeds are reported already,
+    if there are any, so that more tuning trials take no result away."""
 
 
 def rates_by_cell(results: Results) -> dict[Cell, Rates]:
@@ -82,14 +72,18 @@ def rates_by_cell(results: Results) -> dict[Cell, Rates]:
     return {cell: _rates(trials.get(cell, ()), choices.get(cell)) for cell in {**trials, **choices}}
 
 
-def _rates(trials: Sequence[Trial], choice: Tuned | None) -> Rates:
-    rate = choice.rate if choice else choose_rate(scores(trials)) if trials else None
-    if rate is None:
-        return Rates()
-    ties = choice.ties if choice else tying_rates(trials, rate)
-    measured = {lr: {(t.seed, size) for t in trials if t.lr == lr for size in t.sizes} for lr in ties}
-    reported = tuple(lr for lr in ties if lr == rate or measured[lr] >= measured[rate] != set())
-    return Rates(rate, ties, reported, choice)
+def _rates(trials: Sequence[Trial], choice: Rates | None) -> Rates:
+    """The choice of tuning seeds, or else of these reported trials, with the rates at which they are reported."""
+    made = choice or _chosen(trials)
+    measured = {lr: {(t.seed, size) for t in trials if t.lr == lr for size in t.sizes} for lr in made.ties}
+    kept = (lr for lr in made.ties if lr == made.rate or measured[lr] >= measured[made.rate] != set())
+    return replace(made, reported=tuple(kept))
+
+
+def _chosen(trials: Sequence[Trial]) -> Rates:
+    """The best rate of some trials, and those that tie with it."""
+    rate = choose_rate(scores(trials))
+    return Rates(rate=rate, ties=tying_rates(trials, rate))
 
 
 def _trials(results: Results, records: Sequence[GroupRecord]) -> dict[Cell, list[Trial]]:
@@ -170,7 +164,7 @@ def _seed_runs(runs: Mapping[K, Mapping[tuple[float, int], float]]) -> dict[K, d
     return {key: by_seed(of, {rate for rate, _ in of}) for key, of in runs.items()}
 
 
-def tuned(results: Results) -> dict[Cell, Tuned]:
+def tuned(results: Results) -> dict[Cell, Rates]:
     """Task and scheme to the choice by its tuning seeds, by the metric of the task; none where no seed tuned."""
     waiting = {(trial.task, results.label(trial, trial)) for trial in results.unfinished if trial.tuning}
     reported = _trials(results, results.records) if waiting else {}
@@ -182,7 +176,8 @@ def tuned(results: Results) -> dict[Cell, Tuned]:
 
 def decided(results: Results) -> dict[str, float]:
     """Tuning trial to the rate chosen for its run, where every planned tuning trial of that run has a result."""
-    return {trial: choice.rate for choice in tuned(results).values() if choice.settled for trial in choice.trials}
+    choices = [choice for choice in tuned(results).values() if choice.settled]
+    return {trial: choice.rate for choice in choices for trial in choice.tuning_trials if choice.rate is not None}
 
 
 def at_chosen(results: Results) -> Results:
@@ -215,13 +210,11 @@ def _guess(record: GroupRecord) -> float:
     return metrics.merit(task.metric, guess)
 
 
-def _tuned(trials: Sequence[Trial], settled: bool, reported: set[float]) -> Tuned:
+def _tuned(trials: Sequence[Trial], settled: bool, reported: set[float]) -> Rates:
     """Choose a rate; one at which every trial diverged is chosen only if no other is left."""
-    rates, seeds, ids = ({getattr(trial, name) for trial in trials} for name in ("lr", "seed", "id"))
-    alive = {trial.lr for trial in trials if not trial.diverged}
+    rates, alive = ({t.lr for t in trials}, {t.lr for t in trials if not t.diverged})
     among = rates if settled else rates & reported or rates
     among = among & alive or among
-    candidates = [trial for trial in trials if trial.lr in among]
-    rate = choose_rate(scores(candidates))
-    ties, basis = tying_rates(candidates, rate), (tuple(sorted(each)) for each in (rates, seeds, ids))
-    return Tuned(rate, ties, *basis, not alive, settled)
+    seeds, ids = (tuple(sorted({getattr(trial, name) for trial in trials})) for name in ("seed", "id"))
+    choice = _chosen([trial for trial in trials if trial.lr in among])
+    return replace(choice, tuning=seeds, tuning_trials=ids, unstable=not alive, settled=settled)

@@ -49,8 +49,8 @@ class Summary:
     kind: str
 
 
-@dataclass(frozen=True)
-class TableCell:
+@dataclass(frozen=True, kw_only=True)
+class TableCell(Rates):
     """One scheme on one task, at the learning rates that tie in validation: the values of all seeds at each size, and
     the counts."""
 
@@ -60,36 +60,23 @@ class TableCell:
     metric: str
     trained: tuple[int, int]
     """The smallest and the largest size trained on, of its own records: a sweep may vary them."""
-    rate: float | None
-    """The best on validation examples of the sizes trained on, of equals the smallest; None where no trial has a
-    result."""
     rates: tuple[float, ...]
     """All that were tried."""
-    values: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    values: Mapping[int, tuple[float, ...]]
     """Size to one value per seed, in the order of `seeds`: the median of its runs at the `reported` rates. A diverged
     run enters as the uniform guess."""
-    seeds: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
+    seeds: Mapping[int, tuple[int, ...]]
+    counts: Mapping[str, int]
     """Trials per outcome, over all learning rates tried, tuning ones among them."""
-    examples: Mapping[int, int] = field(default_factory=dict)
+    examples: Mapping[int, int]
     """Size to the number of test examples, which all runs share."""
-    tuning: tuple[int, ...] = ()
-    """The seeds that chose the rate and are not reported; empty where the reported ones chose it."""
-    unstable: bool = False
-    """True if all tuning trials diverged, at every rate; the smallest is then reported."""
-    settled: bool = True
-    """True if all tuning trials have a result; until then the rate may change."""
-    left_out: Mapping[float, int] = field(default_factory=dict)
+    left_out: Mapping[float, int]
     """Rate to the reported trials at it, where those seeds chose another."""
-    ties: tuple[float, ...] = ()
-    """The rates that tie in validation with the chosen one, itself among them."""
-    reported: tuple[float, ...] = ()
-    """The tying rates at which every reported seed was measured at every size."""
-    runs: Mapping[int, Runs] = field(default_factory=dict)
+    runs: Mapping[int, Runs]
     """Size to the reported runs at these rates."""
-    tuning_runs: Mapping[int, Runs] = field(default_factory=dict)
+    tuning_runs: Mapping[int, Runs]
     """Size to the runs of the tuning seeds at the rates that tie."""
-    exact: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    exact: Mapping[int, tuple[float, float]]
     """For losses in nats, size to the losses of the unigram model and of the optimal predictor, if they are known."""
 
     @property
@@ -276,26 +263,30 @@ def _cell(
     tasks: Mapping[str, TaskRecord],
     rates_of: Rates,
 ) -> TableCell:
-    (task, scheme), (rate, ties, reported, choice) = key, rates_of
-    all_rows = [*rows, *tuning]
+    (task, scheme), all_rows = key, [*rows, *tuning]
     counts = dict(Counter([r.outcome for r in {r.trial: r for r in all_rows}.values()] + [u.outcome for u in lost]))
     metric = tasks[task].metric if task in tasks else ""
-    family = (all_rows or lost)[0].family
-    rates = tuple(sorted({r.lr for r in all_rows} | {u.knobs.lr for u in lost}))
-    runs = _runs(rows, reported)
-    values = {s: by_seed(of, reported) for s, of in runs.items()}
-    examples = {s: max(r.rows for r in all_rows if r.size == s) for s in sorted({r.size for r in all_rows})}
-    trained = _trained(all_rows, lost)
-    details = {"ties": ties, "reported": reported, "runs": runs}
-    if metric in LOSSES:
-        floors = tasks[task].floors.items()
-        details["exact"] = {n: (at["unigram"], at[BAYES]) for n, at in floors if at.get(BAYES) is not None}
-    if choice:
-        others = Counter(lr for _, lr in {(r.trial, r.lr) for r in rows if r.lr not in reported})
-        details |= {"tuning": choice.seeds, "unstable": choice.diverged, "settled": choice.settled, "left_out": others}
-        details |= {"tuning_runs": _runs(tuning, ties)}
-    by_size = ({s: tuple(of.values()) for s, of in values.items()}, {s: tuple(of) for s, of in values.items()})
-    return TableCell(task, scheme, family, metric, trained, rate, rates, *by_size, counts, examples, **details)
+    runs = _runs(rows, rates_of.reported)
+    values = {s: by_seed(of, rates_of.reported) for s, of in runs.items()}
+    others = Counter(lr for _, lr in {(r.trial, r.lr) for r in rows if r.lr not in rates_of.reported})
+    floors = tasks[task].floors.items() if metric in LOSSES else ()
+    return TableCell(
+        **vars(rates_of),
+        task=task,
+        scheme=scheme,
+        family=(all_rows or lost)[0].family,
+        metric=metric,
+        trained=_trained(all_rows, lost),
+        rates=tuple(sorted({r.lr for r in all_rows} | {u.knobs.lr for u in lost})),
+        values={s: tuple(of.values()) for s, of in values.items()},
+        seeds={s: tuple(of) for s, of in values.items()},
+        counts=counts,
+        examples={s: max(r.rows for r in all_rows if r.size == s) for s in sorted({r.size for r in all_rows})},
+        left_out=others if rates_of.tuning else {},
+        runs=runs,
+        tuning_runs=_runs(tuning, rates_of.ties),
+        exact={n: (at["unigram"], at[BAYES]) for n, at in floors if at.get(BAYES) is not None},
+    )
 
 
 def _runs(rows: Sequence[Row], rates: Collection[float]) -> dict[int, Runs]:
