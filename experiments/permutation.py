@@ -85,7 +85,7 @@ def figure(results):
     from posenc.lab.results.floors import floors
     from posenc.lab.results.statistics import cells
 
-    every, last = cells(results), results.by("last")
+    every, last = cells(results), results.shown("last")
     models = {results.label(r, trial): r.run["model"] for r in results.records for trial in r.trials}
     longest, far = max(n for c in every for n in c.inside), max(n for c in every for n in c.values)
 

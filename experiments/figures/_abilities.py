@@ -80,7 +80,7 @@ def column(results: Results, ability: Ability, schemes: Mapping[str, Sequence[st
         return tuple(r for r in matching if str(r.run["model"]).partition("(")[0] == ability.model)
 
     subset = replace(results, records=ours(results.records), tuning=ours(results.tuning), unfinished=(), varied=None)
-    subset = subset.by(ability.metric)
+    subset = subset.shown(ability.metric)
     by_text = {cell.scheme: cell for cell in cells(subset)}
     (task,) = subset.tasks().values()
     size = min(task.floors, key=lambda n: abs(n - ability.times * task.trained[1]))

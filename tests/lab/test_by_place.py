@@ -69,12 +69,12 @@ def test_learned_positions_stop_at_the_length_trained_on(found):
 
 def test_a_loss_in_evaluation_is_small_where_answers_are_right_and_above_a_guess_beyond(found):
     """A model that is sure of wrong answers has a larger loss than a guess."""
-    rows = {row.size: row for row in found.by("nats").rows() if row.task == "token_k_back"}
+    rows = {row.size: row for row in found.shown("nats").rows() if row.task == "token_k_back"}
     assert rows[8].value < 0.2 and rows[16].value > 1 and rows[8].floor == pytest.approx(np.log(16))
     record, trial = of(found, "token_k_back")
     share = np.divide(trial.places[16]["nats"], np.maximum(record.task.places[16]["scored"], 1)) / 1024
     assert share[1:8].max() < 0.3 and share[8:].min() > np.log(16)
-    (answer,) = (row for row in found.by("nats").rows() if row.task == "even_pairs" and row.size == 8)
+    (answer,) = (row for row in found.shown("nats").rows() if row.task == "even_pairs" and row.size == 8)
     assert answer.value < 1 and answer.floor == pytest.approx(np.log(2))
 
 

@@ -28,44 +28,44 @@ def values(found):
 
 
 def test_each_metric_is_the_ratio_of_its_counts():
-    assert values(results().by("accuracy")) == CURVE
-    assert values(results().by("exact")) == dict.fromkeys(CURVE, 0.3)
-    assert values(results().by("last")) == {n: n / 100 for n in CURVE}
-    assert values(results("exact").by("accuracy")) == CURVE
+    assert values(results().shown("accuracy")) == CURVE
+    assert values(results().shown("exact")) == dict.fromkeys(CURVE, 0.3)
+    assert values(results().shown("last")) == {n: n / 100 for n in CURVE}
+    assert values(results("exact").shown("accuracy")) == CURVE
 
 
 @pytest.mark.parametrize("own, metric", [("token", "accuracy"), ("error", "accuracy"), ("exact", "exact")])
 def test_the_metric_of_the_task_changes_nothing(own, metric):
-    assert results(own).by(metric).records == results(own).records
+    assert results(own).shown(metric).records == results(own).records
 
 
 def test_floors_of_another_metric_are_not_made_up():
-    (whole,) = results().by("exact").records
+    (whole,) = results().shown("exact").records
     assert floors(whole.task) == {n: {} for n in made.SIZES} and best_floor(whole.task, [24]) is None
-    (last,) = results().by("last").records
+    (last,) = results().shown("last").records
     assert floors(last.task) == {n: {"uniform": 0.1} for n in made.SIZES}
-    (error,) = results("error").by("last").records
+    (error,) = results("error").shown("last").records
     assert floors(error.task) == {n: {"uniform": 0.9} for n in made.SIZES}, "a share right, and no error"
 
 
 @pytest.mark.parametrize("metric, value", [("last", 0.1), ("exact", 0.0)])
 def test_a_diverged_run_is_a_guess(metric, value):
-    assert set(values(results(outcome="diverged").by(metric)).values()) == {value}
+    assert set(values(results(outcome="diverged").shown(metric)).values()) == {value}
 
 
 def test_a_table_says_which_metric_it_shows():
-    assert "accuracy at the last token" in table(results().by("last"))
-    assert "whole answers right" in table(results().by("exact"))
+    assert "accuracy at the last token" in table(results().shown("last"))
+    assert "whole answers right" in table(results().shown("exact"))
 
 
 def test_what_was_not_counted_is_refused():
     older = results(change=lambda counts: {k: v for k, v in counts.items() if k != "last"})
     with pytest.raises(ValueError, match="on 'copy' did not count 'last' at size 8; read them by 'token'"):
-        older.by("last")
+        older.shown("last")
     with pytest.raises(ValueError, match="No metric is called .first.; take one of accuracy, exact, .*beyond, nats"):
-        results().by("first")
+        results().shown("first")
     with pytest.raises(ValueError, match="on 'copy' did not count 'nats' at size 8; read them by 'token'"):
-        results().by("nats")  # no older record did
+        results().shown("nats")  # no older record did
 
 
 def lossy(metric="token", outcome="done", floors_last=None):
@@ -75,7 +75,7 @@ def lossy(metric="token", outcome="done", floors_last=None):
 
 
 def test_a_loss_is_read_in_nats_and_less_of_it_is_better():
-    found = lossy().by("nats")
+    found = lossy().shown("nats")
     assert values(found) == pytest.approx({8: 0.1, 16: 0.2, 24: 0.3, 32: 0.4})
     assert floors(found.records[0].task)[8] == {"uniform": pytest.approx(-math.log(0.1))}
     assert "mean loss of answer tokens in nats" in table(found) and "90% to: " not in table(found)
@@ -85,14 +85,14 @@ def test_a_loss_is_read_in_nats_and_less_of_it_is_better():
         for t in better.records[0].trials
     ]
     other = replace(better.records[0], label="alibi", trials=tuple(halved))
-    (compared,) = compare(replace(better, records=(*better.records, other)).by("nats"), "alibi", "rope")
+    (compared,) = compare(replace(better, records=(*better.records, other)).shown("nats"), "alibi", "rope")
     assert compared.better == 1 and compared.difference.median < 0
 
 
 def test_a_bit_is_the_part_of_a_nat_that_halves():
-    bits = lossy().by("bits")
-    assert values(bits) == pytest.approx({n: nats / math.log(2) for n, nats in values(lossy().by("nats")).items()})
-    assert values(lossy().by("nats").by("bits")) == values(bits), "whatever it was read by before"
+    bits = lossy().shown("bits")
+    assert values(bits) == pytest.approx({n: nats / math.log(2) for n, nats in values(lossy().shown("nats")).items()})
+    assert values(lossy().shown("nats").shown("bits")) == values(bits), "whatever it was read by before"
     assert floors(bits.records[0].task)[8] == {"uniform": pytest.approx(math.log2(10))}
     assert "mean loss of answer tokens in bits" in table(bits) and "90% to: " not in table(bits)
 
@@ -107,14 +107,14 @@ def test_a_table_of_losses_has_the_rates_of_every_other_table():
         for t in trials
     ]
     record = replace(found.records[0], trials=(*worse, *larger))
-    assert [cell.rate for m in ("accuracy", "nats") for cell in cells(replace(found, records=(record,)).by(m))] == [
+    assert [cell.rate for m in ("accuracy", "nats") for cell in cells(replace(found, records=(record,)).shown(m))] == [
         3e-3,
         3e-3,
     ]
 
 
 def test_the_loss_of_a_diverged_run_is_that_of_a_guess_or_refused():
-    assert list(values(lossy(outcome="diverged").by("nats")).values()) == pytest.approx([-math.log(0.1)] * 4)
+    assert list(values(lossy(outcome="diverged").shown("nats")).values()) == pytest.approx([-math.log(0.1)] * 4)
     record = lossy("exact", "diverged").records[0]
     with pytest.raises(ValueError, match="diverged run of 'rope' on 'copy' counts as a guess, whose loss its records"):
-        replace(results(), records=(record,)).by("nats")
+        replace(results(), records=(record,)).shown("nats")

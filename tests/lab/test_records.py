@@ -137,7 +137,7 @@ def test_a_trial_that_scored_nothing_at_a_size_has_no_number_there_and_hides_no_
     for counts in empty:
         counts.update({name: 0 for name in counts if name != "rows"})
     found = load(made.filled("mine", [rope, odd]))
-    for results in (found, found.by("last"), found.by("exact")):
+    for results in (found, found.shown("last"), found.shown("exact")):
         cells = {cell.task: cell for cell in statistics.cells(results)}
         assert cells["copy"].seeds[24] == (0, 2) and cells["copy"].seeds[32] == (0, 1, 2)
         assert [*cells["odd"].values] == [8, 16]

@@ -269,10 +269,8 @@ def test_without_matplotlib_a_figure_says_what_to_install(draw, monkeypatch):
 
 
 def test_a_figure_takes_the_metric_that_it_shows():
-    drawing = figures.length(made.results("a", (made.rope(task="sort"),)), metric="exact")
+    drawing = figures.length(made.results("a", (made.rope(task="sort"),)).shown("exact"))
     assert drawing.figure.axes[0].get_ylabel() == "accuracy (whole answers)"
-    with pytest.raises(ValueError, match="did not count 'beyond'"):
-        figures.length(made.results("a", (made.rope(),)), metric="beyond")
 
 
 def test_sizes_above_the_largest_are_left_out_of_the_picture():

@@ -29,7 +29,6 @@ ALIKE = 0.05
 
 def length(
     results: Results,
-    metric: str | None = None,
     largest: int | None = None,
     *,
     differing: bool = False,
@@ -38,10 +37,9 @@ def length(
 ) -> Drawing:
     """Accuracy against size, one panel per task and training range, one line per scheme.
 
-    By a metric, if one is given; sizes above `largest` are left out, and with `differing` those at which all lines are
+    Sizes above `largest` are left out, and with `differing` those at which all lines are
     alike. With `each`, every run is a line. `ends` are those of the axis of some tasks.
     """
-    results = results if metric is None else results.by(metric)
     task_panels = length_panels(results, largest, differing=differing, each=each, ends=ends)
     return panels(results, task_panels, claimed=not any(panel.falling for panel in task_panels))
 

@@ -128,14 +128,19 @@ class Results:
         return replace(self, records=records, unfinished=rest, varied=self.varying, tuning=tuning)
 
     def shown(self, metric: str | Mapping[str, str] | None = None) -> Results:
-        """Return these results by the metric that every table, figure and comparison shows. It is the one requested,
-        for all tasks or by task; otherwise `shown_metrics` chooses. For answers at every token that is `beyond`, or in
-        older records the last token, since the mean over tokens hides where a model stops."""
-        if isinstance(metric, str):
-            return self.by(metric)
-        for name in (metric or {}).values():
-            _check_metric(name)
-        telling = self.shown_metrics() | dict(metric or {})
+        """Return these results by the metric that every table, figure and comparison shows, with its floors. It is the
+        one requested, for all tasks or by task; otherwise `shown_metrics` chooses. For answers at every token that is
+        `beyond`, or in older records the last token, since the mean over tokens hides where a model stops.
+
+        Older records hold floors of their own metric alone. For others the guess among all answers is known, which gets
+        the last token right as often as any. A diverged run enters as that guess, or as 0 if it is not known. Raises
+        `ValueError` for a metric that a record cannot give.
+        """
+        for name in [metric] if isinstance(metric, str) else (metric or {}).values():
+            if name not in METRICS:
+                raise ValueError(f"No metric is called {echoed(name)}; take one of {', '.join(METRICS)}.")
+        telling = self.shown_metrics()
+        telling |= dict.fromkeys(telling, metric) if isinstance(metric, str) else dict(metric or {})
         shown = tuple(_by(record, telling[record.task.label]) for record in self.records)
         return replace(self, records=shown, own=self.own or self.records)
 
@@ -143,18 +148,6 @@ class Results:
         """Return task to the metric that shows most of it, which tables use unless another is requested."""
         by_task = grouped((record.task.label, record) for record in self.own or (*self.records, *self.tuning))
         return {label: _telling(of) for label, of in by_task.items()}
-
-    def by(self, metric: str) -> Results:
-        """Return the results by another metric, if the records counted it, with the floors that they counted. Older
-        records hold floors of their own metric alone. For others the guess among all answers is known, which gets the
-        last token right as often as any.
-
-        A diverged run enters as that guess, or as 0 if it is not known. Raises `ValueError` for a metric that a record
-        cannot give.
-        """
-        _check_metric(metric)
-        shown = tuple(_by(record, metric) for record in self.records)
-        return replace(self, records=shown, own=self.own or self.records)
 
     def choices(self, name: str) -> list[Any]:
         """The values of a column by which results can be chosen, of unfinished trials too."""
@@ -284,11 +277,6 @@ def load(path: str | os.PathLike) -> Results:
         rest = store.unfinished(where, stored)
     problems = (*stored.problems, *unscored(stored.records))
     return Results(name, stored.records, tuple(rest), problems, folder, stored.unreadable)
-
-
-def _check_metric(name: str) -> None:
-    if name not in METRICS:
-        raise ValueError(f"No metric is called {echoed(name)}; take one of {', '.join(METRICS)}.")
 
 
 def _telling(group_records: Sequence[GroupRecord]) -> str:
