@@ -93,7 +93,7 @@ published = [
     Published(
         *(task, scheme, percent / 100, RUOSS),
         **{"tolerance": 0.05, "of": "best", "runs": 30, "weights": "trapezoid", "seen": "memory"},
-        **{"floor": FLOORS[task], "bag": BAGS.get(task), "fact": f"{RUOSS}: {task}, {scheme}"},
+        **{"floor": FLOORS[task], "fact": f"{RUOSS}: {task}, {scheme}"},
     )
     for task, row in TABLE.items()
     for scheme, percent in zip(SCHEMES, row, strict=True)

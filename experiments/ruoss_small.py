@@ -58,7 +58,7 @@ PAIRS = list(zip(SCHEMES[6:11], SCHEMES[1:6], strict=True))
 """Each scheme with random positions, and the plain one."""
 published = [
     *(
-        dataclasses.replace(claim, scheme=small(claim.scheme, claim.task), floor=None, bag=None)
+        dataclasses.replace(claim, scheme=small(claim.scheme, claim.task), floor=None)
         for claim in whole.published
         if claim.task in TASKS
     ),

@@ -192,7 +192,6 @@ ORDER = {"task": "copy", "first": "rope", "second": "alibi", "source": "x"}
         (Published, {"of": "best", "relation": "at least"}, "a bound"),
         (Published, {"weights": "simpson"}, "'simpson' weights no sizes"),
         (Published, {"scale": "ln"}, "'ln' is not a scale"),
-        (Published, {"scale": "log", "factor": 0.5}, "at least 1"),
         (Published, {"scale": "log", "of": "best"}, "a number of one task"),
         (Published, {"source": " "}, "has no source; give the publication"),
         (Published, {"seen": "blog"}, "was seen in 'blog'; give seen="),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from posenc.lab.results.orders import by_chance
-from posenc.lab.results.published import ALL, Order, Published, Seen
+from posenc.lab.results.published import ALL, FACTOR, Order, Published, Seen
 from posenc.lab.results.reproduction import DIFFERS, NOT_ATTEMPTED, OPEN, Reproduction
 from posenc.lab.results.statistics import LEAST
 from posenc.lab.results.verdicts import count_verdicts, distinct, orders_by_chance
@@ -153,7 +153,7 @@ def _number(claim: Published, explained: bool) -> str:
     of = f"{claim.of} of {claim.runs}" if claim.runs else claim.of
     mark = " †" if explained else ""
     if claim.scale == "log":
-        return f"error {claim.value:.3g} ({of}) ×{claim.factor:g}{mark}"
+        return f"error {claim.value:.3g} ({of}) ×{FACTOR:g}{mark}"
     return f"{sign}{claim.value:.3f} ({of}) ±{claim.tolerance:g}{mark}"
 
 

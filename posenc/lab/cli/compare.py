@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from posenc.lab.results.results import Results
     from posenc.lab.results.statistics import Comparison, TableCell
 
-HINDERED = {
-    "both": "neither solves the sizes trained on and both losses still fell, so this compares speed of learning; train"
-    " longer",
-    "unsolved": "neither solves the sizes trained on, so neither is called better beyond them",
-    "falling": "both losses still fell, so this compares speed of learning; train longer",
-}
-"""Why neither scheme is called better."""
-
 
 @dataclass(frozen=True)
 class Compare:
@@ -125,7 +117,7 @@ def _doubts(
     """Task and second scheme to the doubt about their comparison, where there is one."""
     from posenc.lab.figures.floor_lines import NAMES
     from posenc.lab.results.floors import best_floor
-    from posenc.lab.results.learned import at_floor, hindrance
+    from posenc.lab.results.learned import PAIR, WHY, at_floor, hindrance
     from posenc.lab.results.losses import falling
 
     tasks, fell, doubts = results.tasks(), falling(results, table), {}
@@ -136,7 +128,7 @@ def _doubts(
             height = f"{NAMES[floor[0]]} {floor[1]:.2f}".replace(" 0.", " .")
             doubts[_key(comparison)] = Doubt(f"both at the baseline ({height}); not compared", False)
         elif why := hindrance(both, fell, beyond=any(n in cell.beyond for n in comparison.over for cell in both)):
-            doubts[_key(comparison)] = Doubt(HINDERED[why], True)
+            doubts[_key(comparison)] = Doubt(WHY[why].format(**PAIR), True)
     return doubts
 
 

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.core.compose import Pattern, Shares, add, normal_form, parts
+from posenc.core.compose import add, normal_form, parts
 from posenc.core.scheme import Dims
-from posenc.lab.explain.induced import diagram
+from posenc.lab.explain.induced import diagram, single
 from posenc.lab.explain.problem import Problem
 from posenc.lab.explain.steps import Sheet
 from posenc.lab.explain.walk import Solved, walk
@@ -95,11 +95,7 @@ def _form(problem: Problem) -> Any:
 
 def _suited(problem: Problem, text: str) -> Solved:
     """The problem under a scheme, with heads as wide as the scheme needs."""
-    scheme = posenc.parse(text)
-    if isinstance(scheme, Pattern):
-        raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
-    if isinstance(normal_form(scheme).scheme, Shares):
-        raise ValueError("Heads in braces belong to several schemes; explain one share at a time, without braces.")
+    scheme = single(text)
     plain = normal_form(scheme).scheme
     _check(problem, text, plain)
     if "bidirectional" in plain.limits and problem.memory is None:

@@ -53,16 +53,22 @@ def views(text: str, length: int, causal: bool = False, moved: float = 0.0) -> l
     """
     if not 2 <= length <= LONGEST:
         raise ValueError(f"--len is {length}; use a number of tokens from 2 to {LONGEST}.")
-    scheme = posenc.parse(text)
-    if isinstance(scheme, Pattern):
-        raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
-    if isinstance(normal_form(scheme).scheme, Shares):
-        raise ValueError("Heads in braces belong to several schemes; explain one share at a time, without braces.")
+    scheme = single(text)
     causal = causal or "bidirectional" in normal_form(scheme).scheme.limits
     sizes = {"trained": max(2, length // 2), "longest": length, "causal": causal}  # extrapolation shows too
     dims = Dims(width=HEADS * HEAD, heads=HEADS, head=HEAD, **sizes)
     with jax.enable_x64(True):
         return _Probe(posenc.bind(scheme, dims), dims, length, moved).views()
+
+
+def single(text: str) -> Any:
+    """Return the scheme of one layer and of all its heads. Raises `ValueError` for a pattern or for shares."""
+    scheme = posenc.parse(text)
+    if isinstance(scheme, Pattern):
+        raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
+    if isinstance(normal_form(scheme).scheme, Shares):
+        raise ValueError("Heads in braces belong to several schemes; explain one share at a time, without braces.")
+    return scheme
 
 
 class _Probe:

@@ -106,32 +106,22 @@ def rate_choice_notes(table_cells: tuple[TableCell, ...]) -> list[str]:
 
 
 def exceptions(table_cells: tuple[TableCell, ...]) -> list[str]:
-    """Describe what is unusual in the choice by tuning seeds."""
-    return [*unstable(table_cells), *unsettled(table_cells), *left_out(table_cells)]
-
-
-def unstable(table_cells: tuple[TableCell, ...]) -> list[str]:
-    """The schemes whose tuning trials all diverged, at every rate, and what is reported of them."""
-    names = [(cell.task, cell.scheme) for cell in table_cells if cell.unstable]
-    verb = "are" if len(names) > 1 else "is"
-    which = f"{plural(len(names), 'scheme')} diverged in all tuning trials at every rate and {verb}"
-    return [f"{which} reported at the smallest: {_by_task(names)}."] if names else []
-
-
-def unsettled(table_cells: tuple[TableCell, ...]) -> list[str]:
-    """The schemes whose learning rate may change, since some tuning trials have no result."""
-    names = [(cell.task, cell.scheme) for cell in table_cells if not cell.settled]
-    return _named("The learning rate may still change, since tuning trials have no result", names)
-
-
-def left_out(table_cells: tuple[TableCell, ...]) -> list[str]:
-    """The reported trials at other rates than their tuning seeds chose, as a choice among fewer rates leaves them."""
-    names = []
+    """Describe what is unusual in the choice by tuning seeds: schemes whose tuning trials all diverged, rates that may
+    change since some have no result, and reported trials at other rates, as a choice among fewer leaves them."""
+    lost = [(cell.task, cell.scheme) for cell in table_cells if cell.unstable]
+    verb = "are" if len(lost) > 1 else "is"
+    which = f"{plural(len(lost), 'scheme')} diverged in all tuning trials at every rate and {verb}"
+    waiting = [(cell.task, cell.scheme) for cell in table_cells if not cell.settled]
+    others = []
     for cell in table_cells:
         trials = ", ".join(f"{plural(n, 'trial')} at {rate:g}" for rate, n in sorted(cell.left_out.items()))
-        names += [(cell.task, f"{cell.scheme} ({trials})")] if trials else []
-    head = "Reported seeds that are left out, since the tuning seeds chose another learning rate"
-    return _named(head, names, most=len(names))
+        others += [(cell.task, f"{cell.scheme} ({trials})")] if trials else []
+    left_out = "Reported seeds that are left out, since the tuning seeds chose another learning rate"
+    return [
+        *_named(f"{which} reported at the smallest", lost, most=len(lost)),
+        *_named("The learning rate may still change, since tuning trials have no result", waiting),
+        *_named(left_out, others, most=len(others)),
+    ]
 
 
 def ties(table_cells: tuple[TableCell, ...]) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from posenc.lab.figures.captions import listed
 from posenc.lab.figures.style import plain
 from posenc.lab.metrics import LOSSES, merit
-from posenc.lab.results.learned import SOLVED, WORDS, Hindrance, above_floor, bar, error, hindrance, solves
+from posenc.lab.results.learned import MANY, SOLVED, WHY, Hindrance, above_floor, bar, error, hindrance, solves
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, LEVEL, TableCell, by_range, cells, summary
@@ -21,12 +21,6 @@ from posenc.lab.results.ties import holm, levels, mean, median
 
 NAMED = 6
 """The most lines that are named; of more, their number is given."""
-SO: dict[Hindrance, str] = {
-    "both": "so this compares speed of learning; train longer",
-    "unsolved": "so none is called better beyond them",
-    "falling": "so this compares speed of learning; train longer",
-}
-"""The sentence of a caption in which no scheme can be called better."""
 
 
 def solved(results: Results, names: Mapping[str, str]) -> str:
@@ -75,7 +69,7 @@ def better(results: Results, names: Mapping[str, str]) -> str:
     sentences += [f"With fewer than {LEAST} runs no scheme is called better than another."] * (few and not best_of)
     alone = len(hindered) == 1 and not sentences
     for why, tasks in hindered.items():
-        sentence = f"{WORDS[why]}, {SO[why]}."
+        sentence = f"{WHY[why].format(**MANY)}."
         sentences.append(f"{sentence[0].upper()}{sentence[1:]}" if alone else f"{listed(tasks)}: {sentence}")
     return " ".join(sentences)
 

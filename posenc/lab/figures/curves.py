@@ -7,7 +7,7 @@ share of the loss of a uniform guess.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -45,23 +45,22 @@ def curve_panels(results: Results) -> list[Panel]:
 
 def steps(results: Results) -> Drawing:
     """The steps until the loss of each run is small, a row for each scheme, a column for each task."""
-    by_task: dict[tuple, dict[str, dict]] = {}
     most: dict[tuple, int] = {}
-    for task, label, trial in at_chosen_rates(results):
+
+    def until_small(task: TaskRecord, trial: TrialRecord) -> Iterator[tuple[int, float]]:
         if curve := _curve(trial):
-            below = [step for step, loss in curve if loss <= _small(task)]
-            key = (task.label, task.trained)
-            of = by_task.setdefault(key, {}).setdefault(label, {})
-            of[trial.knobs.lr, trial.knobs.seed] = min(below, default=math.inf)
+            key = task.label, task.trained
             most[key] = max(most.get(key, 0), curve[-1][0])
+            yield 0, min((step for step, loss in curve if loss <= _small(task)), default=math.inf)
+
+    by_task = runs_along(results, until_small)
     _refuse(results, by_task)
     words, names = results.words, results.words.lines(label for of in by_task.values() for label in of)
     order = {c.scheme: None for c in sorted(cells(results), key=lambda c: (c.family, c.scheme)) if c.scheme in names}
-    columns = [
-        Dots(words.title(task), "steps", {names[k]: v for k, v in of.items()}, {}, (0, most[task, trained]), "never")
-        for (task, trained), runs in sorted(by_task.items())
-        for of in [seed_values(runs)]
-    ]
+    columns = []
+    for (task, trained), runs in sorted(by_task.items()):
+        values = {names[label]: seed_values(of)[0] for label, of in runs.items()}
+        columns.append(Dots(words.title(task), "steps", values, {}, (0, most[task, trained]), "never"))
     tasks = "; ".join(words.coded(task) for task, _ in sorted(by_task))
     sentence = (
         f"Steps until the loss of a training batch is at most {SHARE:g} of that of a guess among all answers: {tasks}."

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from posenc.lab import metrics
 from posenc.lab.results.floors import best_floor, floors, floors_by, mean_floors
-from posenc.lab.results.learned import bar
+from posenc.lab.results.learned import bar, error
 from posenc.lab.results.losses import points, points_after, switch_of
 from posenc.lab.results.published import EPSILON, Measure
 from posenc.lab.results.rates import by_seed
@@ -25,8 +25,6 @@ from posenc.lab.results.sizes import average, other_places, shared
 from posenc.lab.results.statistics import HOLDS, cells, summary
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
-ERRORS = 3
-"""Standard errors of the test set by which a share must be above a floor to be clear of it."""
 SURE = 0.95
 """The probability of a right token at whose loss steps are counted."""
 REPEATS = 3
@@ -116,8 +114,7 @@ class Evidence:
         examples = self._examples(measure, scheme)
         if not examples:
             return math.inf
-        share = max(self.highest(measure, scheme) or 0.0, 1 / examples)
-        return ERRORS * math.sqrt(share * max(1 - share, 0.0) / examples)
+        return error(examples, min(max(self.highest(measure, scheme) or 0.0, 1 / examples), 1.0))
 
     def above(self, measure: Measure, scheme: str, value: float) -> bool:
         """Tell whether a share is clear of the highest floor of a scheme; an unknown floor is 0."""

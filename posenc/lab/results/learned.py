@@ -27,14 +27,17 @@ ERRORS = 3
 """A gap counts if it is larger than this many standard errors of the test set."""
 Hindrance = Literal["", "unsolved", "falling", "both"]
 """Reason why schemes cannot be ranked beyond the trained sizes."""
-WORDS: dict[Hindrance, str] = {
-    "both": "no scheme solves the sizes trained on and all losses still fell",
-    "unsolved": "no scheme solves the sizes trained on",
-    "falling": "all losses still fell",
+WHY: dict[Hindrance, str] = {
+    "both": "{no} solves the sizes trained on and {all} losses still fell, so this compares speed of learning; train"
+    " longer",
+    "unsolved": "{no} solves the sizes trained on, so {none} is called better beyond them",
+    "falling": "{all} losses still fell, so this compares speed of learning; train longer",
 }
+"""The reasons in words, for `MANY` schemes or for a `PAIR`."""
+MANY, PAIR = {"no": "no scheme", "none": "none", "all": "all"}, {"no": "neither", "none": "neither", "all": "both"}
 
 
-def error(examples: int, *shares: float) -> float:
+def error(examples: float, *shares: float) -> float:
     """Three standard errors of a share over a number of examples, or of the difference between two shares.
 
     Examples are whole rows: tokens of one row are not independent.

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from posenc.lab.results.evidence import REPEATS, Evidence
-from posenc.lab.results.published import EPSILON, Published
+from posenc.lab.results.published import EPSILON, FACTOR, Published
 from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction
 from posenc.lab.results.statistics import LEAST, LEVEL, Summary, summary
 
@@ -120,18 +120,18 @@ def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: flo
         return finding.because(OPEN, "wide", reason)
     most = ours.high or bound
     least = ours.low or min(bound, most)
-    if ours.low > claim.value * claim.factor + EPSILON or most < claim.value / claim.factor - EPSILON:
+    if ours.low > claim.value * FACTOR + EPSILON or most < claim.value / FACTOR - EPSILON:
         rate = f"of {ours.median:.2g}" if ours.median else f"below {bound:.2g}"
         better = ours.median < claim.value
         side = "better" if better else "worse"
-        reason = f"our error rate {rate} is {side} than {claim.value:.2g} by more than a factor of {claim.factor:g}"
+        reason = f"our error rate {rate} is {side} than {claim.value:.2g} by more than a factor of {FACTOR:g}"
         return _few(replace(finding.because(DIFFERS, "apart", reason), better=better))
-    measured = claim.value / claim.factor - EPSILON <= ours.median <= claim.value * claim.factor + EPSILON
+    measured = claim.value / FACTOR - EPSILON <= ours.median <= claim.value * FACTOR + EPSILON
     if ours.high == 0 or (ours.low == 0 and not measured):  # a run without an error is below any rate
         reason = f"no error among our test examples leaves up to {bound:.2g}, too coarse for {claim.value:.2g}"
         return finding.because(OPEN, "unresolved", reason)
-    if most > least * claim.factor**2 + EPSILON:
-        reason = f"our error rates span a factor of {most / least:.0f}, and {claim.factor**2:g} is allowed"
+    if most > least * FACTOR**2 + EPSILON:
+        reason = f"our error rates span a factor of {most / least:.0f}, and {FACTOR**2:g} is allowed"
         return finding.because(OPEN, "wide", reason, _narrowing(ours.n))
     return _few(finding)
 

@@ -33,6 +33,8 @@ MEASURED = ("token", "accuracy", "error", "exact", "last", "beyond", GAIN)
 """Metrics that a claim can be about."""
 EPSILON = 1e-9
 """0.52 - 0.5 is more than 0.02 in floating point."""
+FACTOR = 2.0
+"""The largest ratio of two error rates that agree."""
 
 
 class Measure(NamedTuple):
@@ -70,8 +72,6 @@ class Published:
     relation: Relation = "is"
     floor: float | None = None
     """Share that the best guess gets right at the published sizes; that at ours unless given."""
-    bag: float | None = None
-    """Share that the row's most frequent token gets right at the published sizes; that at ours unless given."""
     learned: bool = True
     """True if the models of the publication had learned their trained sizes, or if a prediction of ours is about models
     that have. A value below 0.9 at those sizes implies that they had not."""
@@ -81,8 +81,6 @@ class Published:
     origin: Origin = "published"
     scale: Literal["share", "log"] = "share"
     """"log": the value is an error rate, compared within a factor, since accuracies near 1 hide its size."""
-    factor: float = 2.0
-    """How far apart two error rates may be."""
     seen: Seen | None = None
     """Source that was read: "paper" is the publication itself or the runs that its authors released. "copy" is a
     quotation, a derivation, a summary or the README of its repository. "memory" is none of these. A published claim
@@ -102,8 +100,6 @@ class Published:
             raise ValueError(f"{self.relation} {self.value} is a bound, and the best of runs is a number; leave one.")
         if self.scale not in ("share", "log"):
             raise ValueError(f"{echoed(self.scale)} is not a scale of claims; give 'share' or 'log'.")
-        if self.factor < 1:
-            raise ValueError(f"Error rates within a factor of {self.factor} was given; a factor is at least 1.")
         if self.scale == "log" and (self.of == "best" or self.relation != "is" or self.task == ALL):
             raise ValueError(
                 "A claim with scale='log' is a number of one task; leave its bound, its best or its scale."
@@ -126,7 +122,7 @@ class Published:
         A model that learns nothing meets an upper bound, from below the floor or from above it.
         """
         if self.scale == "log":
-            return 1 - floor <= self.value * self.factor + EPSILON
+            return 1 - floor <= self.value * FACTOR + EPSILON
         if self.relation == "at most":
             return True
         return self.value <= floor + self.tolerance + EPSILON
