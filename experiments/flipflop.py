@@ -54,6 +54,6 @@ def runs():
 
 def figure(results):
     """The share of reads that are wrong, on a log axis, since accuracies near 1 coincide."""
-    from posenc.lab.figures.errors import error_curve
+    from posenc.lab.figures.figures import error_curve
 
     return error_curve(results)

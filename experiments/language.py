@@ -89,7 +89,7 @@ def runs():
 
 def figure(results):
     """The excess over the exact loss by place, and what readers of 16 and 64 tokens lose."""
-    from posenc.lab.figures.by_place import excess_curve
+    from posenc.lab.figures.curves import excess_curve
 
     shown = results.only(scheme=SHOWN)
     return excess_curve(shown if shown.records else results)

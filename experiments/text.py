@@ -74,6 +74,6 @@ def runs():
 
 def figure(results):
     """Bits per byte at each place of the longest rows."""
-    from posenc.lab.figures.by_place import place_curve
+    from posenc.lab.figures.curves import place_curve
 
     return place_curve(results)

@@ -37,10 +37,10 @@ LABORATORY = ("lab", "models", "tasks", "__main__")
 WITHOUT_JAX = """
 posenc language.grammar language.registry catalog catalog.card lab.models.kinds lab.spec.run lab.spec.toml
 lab.spec.presets lab.spec.suites lab.store.folder lab.results.statistics lab.results.results lab.results.verdicts
-lab.figures.figures lab.figures.tables lab.figures.captions lab.figures.exports lab.figures.across lab.figures.errors
+lab.figures.figures lab.figures.tables lab.figures.captions lab.figures.exports lab.figures.across
 lab.cli lab.cli.read lab.cli.train lab.cli.describe lab.cli.explain lab.cli.plot lab.cli.machine lab.cli.extend
 lab.cli.listing lab.cli.evaluate lab.cli.reproduce lab.cli.status lab.figures.venues
-lab.figures.rows lab.figures.by_place lab.figures.curves lab.figures.claims
+lab.figures.rows lab.figures.curves lab.figures.claims
 lab.results.words lab.cli.atlas_for lab.results.table lab.spec.committed
 lab.report.vega lab.report.sections lab.report.charts lab.cli.report
 """.split()

@@ -5,7 +5,7 @@ python experiments/figures/atlas_places.py [FOLDER]
 import sys
 from pathlib import Path
 
-from posenc.lab.figures.by_place import place_curve
+from posenc.lab.figures.curves import place_curve
 from posenc.lab.figures.figures import save, worded
 from posenc.lab.results.results import load
 from posenc.lab.spec import atlas

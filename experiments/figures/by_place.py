@@ -9,7 +9,7 @@ from pathlib import Path
 from posenc.lab.explain import aliases
 from posenc.lab.explain.alias_figure import mark
 from posenc.lab.figures import style
-from posenc.lab.figures.by_place import place_curve
+from posenc.lab.figures.curves import place_curve
 from posenc.lab.figures.figures import save, worded
 from posenc.lab.results.results import load
 from posenc.lab.spec.experiment_file import from_file

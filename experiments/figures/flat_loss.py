@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from posenc.lab.figures.by_place import excess_curve
+from posenc.lab.figures.curves import excess_curve
 from posenc.lab.figures.figures import save
 from posenc.lab.results.results import load
 from posenc.lab.results.words import Words

@@ -14,8 +14,8 @@ from pathlib import Path
 from posenc.lab.explain.alias_figure import ALIAS
 from posenc.lab.figures import style
 from posenc.lab.figures.across import by_merit, draw
-from posenc.lab.figures.by_place import place_panels
 from posenc.lab.figures.captions import FLOORS, numbers
+from posenc.lab.figures.curves import place_panels
 from posenc.lab.figures.figures import save, worded
 from posenc.lab.figures.floor_lines import settle
 from posenc.lab.results.results import load

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from posenc.lab import metrics
 from posenc.lab.figures import style
 from posenc.lab.figures.across import draw
-from posenc.lab.figures.by_place import place_panels
+from posenc.lab.figures.curves import place_panels
 from posenc.lab.figures.panels import Panel
 from posenc.lab.results.floors import floors
 from posenc.lab.results.results import load

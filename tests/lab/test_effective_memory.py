@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab.figures.by_place import LEAST, excess_curve, excess_panels
+from posenc.lab.figures.curves import LEAST, excess_curve, excess_panels
 from posenc.lab.figures.figures import drawing
 from posenc.lab.figures.tables import memories, notes
 from posenc.lab.metrics import PARTS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from posenc.lab import metrics
-from posenc.lab.figures.by_place import place_panels
+from posenc.lab.figures.curves import place_panels
 from posenc.lab.figures.tables import table
 from posenc.lab.metrics import PARTS
 from posenc.lab.results.floors import best_floor, exact_losses, floors, floors_by

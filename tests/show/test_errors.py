@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from posenc.lab.figures import files
-from posenc.lab.figures.errors import QUARTER, error_curve, scored, wrong
-from posenc.lab.figures.figures import shown
+from posenc.lab.figures.figures import QUARTER, error_curve, scored, shown, wrong
 from posenc.lab.results.results import Results
 from tests.lab import made
 

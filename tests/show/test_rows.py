@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from posenc.lab.figures.by_place import place_curve
-from posenc.lab.figures.curves import curves, steps
+from posenc.lab.figures.curves import curves, place_curve, steps
 from posenc.lab.figures.rows import Dots, Grid, rows, solved_seeds
 from tests.lab import made
 

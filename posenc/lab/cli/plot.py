@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 FIGURES = {
     "length": "posenc.lab.figures.figures:length",
     "heatmap": "posenc.lab.figures.rows:heat",
-    "error": "posenc.lab.figures.errors:error_curve",
-    "place": "posenc.lab.figures.by_place:place_curve",
-    "excess": "posenc.lab.figures.by_place:excess_curve",
+    "error": "posenc.lab.figures.figures:error_curve",
+    "place": "posenc.lab.figures.curves:place_curve",
+    "excess": "posenc.lab.figures.curves:excess_curve",
     "curves": "posenc.lab.figures.curves:curves",
     "steps": "posenc.lab.figures.curves:steps",
     "seeds": "posenc.lab.figures.rows:solved_seeds",

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from posenc.lab.figures.across import MOST, PANELS, by_merit, looks_of, multiples
-from posenc.lab.figures.by_place import place_panels, without_places
-from posenc.lab.figures.curves import SAID, curve_panels
+from posenc.lab.figures.curves import SAID, curve_panels, place_panels, without_places
 from posenc.lab.figures.figures import length_panels
 from posenc.lab.figures.panel_captions import beginning
 from posenc.lab.figures.panels import Panel
