@@ -1,4 +1,4 @@
-"""Every scheme of the registry on the same probes in decoders: what each of them does.
+"""Every scheme of the registry on the same tasks in decoders: what each of them does.
 
 Most schemes are trained. Those of `AFTER_TRAINING` share RoPE's parameters and differ from it beyond the trained
 length. Two equal another on a line of text, and some are of the plane. A row is a scheme at its defaults, apart from
@@ -44,7 +44,7 @@ def runs():
 
 
 def figure(results):
-    """Every row on every probe in one table."""
+    """Every row on every task in one table."""
     from posenc.lab.figures.atlas import atlas_drawing
 
     return atlas_drawing(results)

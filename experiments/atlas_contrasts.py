@@ -1,13 +1,13 @@
-"""Six seeds for what papers say of schemes in the atlas, each on the probe that comes nearest to what they measured.
+"""Six seeds for what papers say of schemes in the atlas, each on the task nearest to what they measured.
 
 The atlas has two seeds, which decide nothing between schemes that are close. These orders were written down before the
-probes were trained, and are read by the metric of the probe.
+tasks were trained, and use the metric of the task.
 
 Source: ours. The tasks are those of `experiments/atlas.py`. The findings of Li, Chen, Hua, Ruoss, Yang, Lin and Tan are
 from memory.
 
 Setting: as in `experiments/atlas.py`. Two layers of width 64 train for 2,000 steps on up to 16 tokens, or 8 symbols for
-copies. The papers trained language models, and mean thousands of tokens by beyond the trained length.
+copies. The papers trained language models; their texts beyond the trained length have thousands of tokens.
 
 Cost: about an hour of one core, half of it for the bit.
 
@@ -34,7 +34,7 @@ counted = "tokens"
 
 
 def _order(probe, first, second, source, seen="memory"):
-    """An order in decoders, by the metric of the probe."""
+    """An order in decoders, by the metric of the task."""
     task, names = atlas.PROBES[probe].task, (f"{scheme} (model=decoder)" for scheme in (first, second))
     return Order(task, *names, source, metric=atlas.PROBES[probe].metric, seen=seen)
 
@@ -52,7 +52,7 @@ published = [
         atlas.PROBES["offset"].task,
         f"{HALF} (model=encoder)",
         f"{ALIBI} (model=encoder)",
-        "ours: a penalty alike on both sides cannot tell them apart, so the other one alone can find an offset",
+        "ours: the same penalty on both sides cannot separate them, so only unequal penalties find an offset",
         learned=False,
         origin="ours",
     ),

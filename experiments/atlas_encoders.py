@@ -1,4 +1,4 @@
-"""Every scheme of the registry on the same probes in encoders, which see no order but what a scheme tells them.
+"""Every scheme of the registry on the same tasks in encoders, which see only the order that a scheme shows.
 
 Rows and tasks are those of `experiments/atlas.py`, without those defined for decoders alone. The order of two marks is
 added, which a decoder has by its mask. ALiBi has two more rows, with penalties that separate left from right.
@@ -36,7 +36,7 @@ def runs():
 
 
 def figure(results):
-    """Every row on every probe in one table."""
+    """Every row on every task in one table."""
     from posenc.lab.figures.atlas import atlas_drawing
 
     return atlas_drawing(results)

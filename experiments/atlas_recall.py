@@ -1,4 +1,4 @@
-"""Every scheme of the registry on recall, which takes longer to learn than the other probes of the atlas.
+"""Every scheme of the registry on recall, which takes longer to learn than the other tasks of the atlas.
 
 Eight tokens are four pairs of key and value; the rest of 32 are keys that ask, and noise. A value is found by the
 content of its key, at any distance. So positions help only to see that a value follows its key.

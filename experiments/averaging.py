@@ -41,7 +41,7 @@ published = [
     *(Order(task, ADDITIVE, DOT, "Vaswani et al. (2017), §3.2.1", **LAST, seen="paper") for task in (BACK, RECALL)),
 ]
 
-titles = {COUNT: "How often a symbol occurs", BACK: "Token three places back", RECALL: "Value beside a key"}
+titles = {COUNT: "How often a symbol occurs", BACK: "Token three positions back", RECALL: "Value beside a key"}
 names = {"sinusoidal (attention=scaled_dot)": "divided products", "sinusoidal (attention=dot)": "products"}
 counted = {COUNT: "tokens", BACK: "tokens", RECALL: "pairs"}
 plan = Plan(steps=1000, seeds=(3, 4, 5, 6, 7, 8), tuning=(0, 1, 2), lr=(3e-4, 1e-3, 3e-3))

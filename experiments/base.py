@@ -8,7 +8,7 @@ evaluated on up to 256.
 
 Source: Oka et al. (2026), Frequency Bands in RoPE, ICLR: a base near the training length extrapolates better, a larger
 one worse. Xiaoran Liu et al. (2023), Scaling Laws of RoPE-based Extrapolation, arXiv 2310.05209, find a smaller base
-and a larger one better after fine-tuning, which is not done here. The probes and the arithmetic are ours.
+and a larger one better after fine-tuning, which is not done here. The tasks and the arithmetic are ours.
 
 Setting: two layers of width 64, heads of 16 features, 16 tokens. The papers have language models, measured in
 perplexity.
@@ -45,7 +45,7 @@ published = [
     *(_order(task, "encoder", 100000.0, 10000.0, NEAR, over=(24,), origin="ours") for task in TASKS),
 ]
 
-titles = {"token_k_back(k=3)": "Token three places back", "token_k_back(k=5)": "Token five places back"}
+titles = {"token_k_back(k=3)": "Token three positions back", "token_k_back(k=5)": "Token five positions back"}
 counted = "tokens"
 HEAD, LENGTH, ROW, WITHIN = 16, 16, 64, 0.5
 plan = Plan(steps=1000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3, 3e-3), sizes=(8, 16, 20, 24, 32, 64, 128, 256))
@@ -70,7 +70,7 @@ def runs():
 
 
 def figure(results):
-    """Accuracy by place in a row of 64, over the aliases that arithmetic predicts; below, all tokens by size."""
+    """Accuracy by position in a row of 64, over the aliases that arithmetic predicts; below, all tokens by size."""
     from posenc.lab.figures import style
     from posenc.lab.figures.captions import numbers
     from posenc.lab.figures.panel_captions import ending
@@ -83,8 +83,8 @@ def figure(results):
         draw_places(above, place_shares)
         draw_sizes(below, size_shares)
     about = (
-        f"Above: accuracy for the token {' or '.join(f'{back} places back' for back in TASKS.values())} (up) against"
-        f" place (along) in rows of {ROW}, by base; the darker the ground, the more and the stronger aliases of an"
+        f"Above: accuracy for the token {' or '.join(f'{back} positions back' for back in TASKS.values())} (up) against"
+        f" position (along) in rows of {ROW}, by base; the darker the ground, the more and the stronger aliases of an"
         f" encoder are in view, by arithmetic alone; n = {runs} runs.\nBelow: accuracy over all tokens (up) against"
         " tokens (along). Lines are medians of seeds, bands their exact 95% interval."
     )
@@ -135,8 +135,8 @@ def draw_places(figure, place_shares):
                     line(axes, points, look, model)
             shares(axes)
             axes.set(xlim=(0, ROW - 1), xticks=[0, 20, 40, 60])
-            axes.set_xlabel("place" * (task == [*TASKS][-1]))
-        row[0].set_ylabel(f"{back} places back")
+            axes.set_xlabel("position" * (task == [*TASKS][-1]))
+        row[0].set_ylabel(f"{back} positions back")
     for axes, base in zip(grid[0], BASES, strict=True):
         axes.set_title(f"base {base:,.0f}", size=8)
     style.legend(figure, looks)

@@ -1,11 +1,11 @@
 """A small base of RoPE carries a distance further, a large one what is looked up by content: they want different bases.
 
 Pairs that hardly turn leave a part of the score to content alone, at any distance. At base 10 the slowest of eight
-turns once in 47 tokens, so no such pair is left. The tasks are recall by key and a pointer of up to four places in
+turns once in 47 tokens, so no such pair is left. The tasks are recall by key and a pointer of up to four positions in
 decoders, with bases from 10 to 10,000.
 
 Source: Oka et al. (2026), Frequency Bands in RoPE, ICLR: a base near the training length extrapolates better, a larger
-one worse. The probes and the other predictions are ours.
+one worse. The tasks and the other predictions are ours.
 
 Setting: two layers of width 64, heads of 16 features, trained on up to 16 tokens. Recall has 32 tokens with four keys
 and no convolution before the model. The papers have language models, measured in perplexity.
@@ -35,7 +35,7 @@ published = [
     Order(POINTER, SMALL, LARGE, DISTANCE, over=(64,), origin="ours"),
 ]
 
-titles = {RECALL: "Values by their keys", POINTER: "Up to four places back"}
+titles = {RECALL: "Values by their keys", POINTER: "Up to four positions back"}
 counted = "tokens"
 metric = {RECALL: "accuracy"}  # of all its keys, none of which is later than another by rule
 plan = Plan(steps=4000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3, 3e-3), sizes=(16, 32, 64, 128, 256), rows=1024)

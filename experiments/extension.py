@@ -35,7 +35,7 @@ from posenc.lab.spec.run import THEN, WITH, Plan, Run
 LENGTH, FACTORS = 16, (1, 2, 4, 8, 16)
 SIZES = tuple(f * LENGTH for f in FACTORS)
 BACK, RECALL, NEEDLE = "token_k_back(k=3)", "mqar(symbols=64, pairs=3, power=1.0)", "needle(width=1)"
-titles = TASKS = {BACK: "Token three places back", RECALL: "Recall by key", NEEDLE: "Needle among fillers"}
+titles = TASKS = {BACK: "Token three positions back", RECALL: "Recall by key", NEEDLE: "Needle among fillers"}
 SCHEMES = {
     "rope": "rope",
     "pi": "pi(factor={f}.0)",

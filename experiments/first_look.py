@@ -1,7 +1,7 @@
 """In encoders RoPE and T5 keep part of an offset at four times the trained length; absolute encodings keep an index.
 
-Two probes, mirror images of each other: which token stands three places back, and at which of the first eight indices
-the marked token stands. Trained on sequences of up to 16 tokens, evaluated on up to 64.
+Two tasks mirror each other: which token stands three positions back, and at which of the first eight indices the marked
+token stands. Models train on up to 16 tokens and are evaluated on up to 64.
 
 Source: the tasks are ours. The question is that of Kazemnejad et al. (2023) and Ruoss et al. (2023).
 
@@ -19,7 +19,7 @@ SCHEMES = ["nope", "sinusoidal", "learned", "t5", "alibi", "rope"]
 PROBES = {"token_k_back(k=3)": 4, "index_of_token(indices=8)": 8}
 
 titles = {
-    "token_k_back(k=3)": "Token three places back",
+    "token_k_back(k=3)": "Token three positions back",
     "index_of_token(indices=8)": "Index of a mark in the first 8",
 }
 counted = "tokens"

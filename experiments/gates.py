@@ -1,6 +1,6 @@
 """A plain recurrent network learns to pass sixteen tokens along; LSTM and GRU, with gates, are not there yet.
 
-Every token from the seventeenth on is answered with the one sixteen places back, so that a network must hold sixteen
+Every token from the seventeenth on is answered with the one sixteen positions back, so that a network must hold sixteen
 tokens at once. LSTM and GRU are compared with plain networks, whose recurrent matrix starts orthogonal or normal.
 
 Source: Hochreiter and Schmidhuber (1997), Long Short-Term Memory, on why plain recurrence forgets and gates do not. The

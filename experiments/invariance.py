@@ -7,7 +7,7 @@ is replaced. Then the trained model's accuracy behind fillers is measured, at of
 Source: Vaswani et al. (2017), Press et al. (2022), Su et al. (2021) and others state what each scheme depends on;
 `posenc list` shows it. A function of distances does not change under translation, by arithmetic.
 
-Setting: decoders of two layers and width 64 on a probe of ours, the token three places back, behind 1 to 8 fillers.
+Setting: decoders of two layers and width 64 on a task of ours, the token three positions back, behind 1 to 8 fillers.
 
 Cost: about 40 minutes on one core.
 
@@ -35,7 +35,7 @@ published = [
     for absolute in ("sinusoidal", "learned")
 ]
 
-titles = {TASK: "Token three places back, behind fillers"}
+titles = {TASK: "Token three positions back, behind fillers"}
 counted = "fillers"
 plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(1, 4, 8, 12, 16, 32, 64, 128))
 reading = """
@@ -73,13 +73,13 @@ def figure(results):
         parts.append(Dots(f"Moved by {most}, masked", "change of outputs", after))
     if found := _read("influence", "trained"):
         shares = {s: {x: median(values) for x, values in of.items()} for s, of in found.items()}
-        parts.append(Grid("Influence of a token", "places back", shares))
+        parts.append(Grid("Influence of a token", "positions back", shares))
     notice = {s: median(values) for s, values in before.items() if max(values) > 1e-4}
     said = (
         f"{TASK}: {up} behind {far} fillers, of which at most 8 were trained; change of outputs (along), the mean total"
-        f" variation between what a trained model says of a text and of the same text {most} places further along,"
-        " where what is before it is masked; and the influence of the token so many places back (along), the change of"
-        " the last output when it is another, the median of models from 0 (white) to 1 (dark blue), from"
+        f" variation between what a trained model says of a text and of the same text {most} positions further along,"
+        " where what is before it is masked; and the influence of the token so many positions back (along), the change"
+        " of the last output when it is another, the median of models from 0 (white) to 1 (dark blue), from"
         f" records/{MEASURED.name}. Before training a move by {most} changes only outputs of"
         f" {', '.join(f'{s} ({v:.2g})' for s, v in notice.items()) or 'none'}"
     )

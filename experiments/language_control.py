@@ -1,4 +1,4 @@
-"""A source whose memory ends after 16 tokens: a scheme that is not flat on it beyond training does more than see less.
+"""On a source whose memory ends after 16 tokens, a loss that rises shows a scheme disturbed by unseen positions.
 
 A hidden Markov chain of 16 states forgets within 16 tokens, so that a window loses nothing. A scheme that loses on
 copies (`language`) and not here lacks reach. A scheme that loses here too is disturbed by unseen positions.

@@ -45,7 +45,7 @@ published = [
     _order(COPIES, "fire", "alibi", 1024, "FIRE gained more beyond training in language", metric="gain"),
 ]
 
-titles = {BACK: "Token three places back", INDEX: "Index of a mark in the first 8"}
+titles = {BACK: "Token three positions back", INDEX: "Index of a mark in the first 8"}
 titles |= {RECALL: "Values by their keys", COPIES: "A text that copies itself"}
 counted = "tokens"
 metric = {RECALL: "accuracy"}

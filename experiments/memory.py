@@ -1,6 +1,6 @@
 """A state learns slowly to hold more tokens, a convolution sees to its edge; attention with positions finds any token.
 
-At every token the model names the one k places back, so a state has to hold k tokens at once. Each k from 1 to 24 is
+At every token the model names the one k positions back, so a state has to hold k tokens at once. Each k from 1 to 24 is
 trained alone, on about 32 tokens. Two convolutions of four taps see seven tokens, and beyond them nothing.
 
 Source: Hochreiter and Schmidhuber (1997), Long Short-Term Memory, on why plain recurrence forgets. Bai et al. (2018),
@@ -73,6 +73,6 @@ def figure(results):
             last = max(cell.inside)
             points.setdefault(cell.scheme, {})[far[cell.task]] = list(cell.values[last])
             floors[far[cell.task]] = floors_of(tasks[cell.task])[last]
-    about = "each number of places is a task of its own; the last of 32 tokens, the longest trained on"
+    about = "each number of positions is a task of its own; the last of 32 tokens, the longest trained on"
     up, title = "accuracy (last token)", "Tokens to hold at once"
-    return across(results, Panel(points, "places back", up, title, about, floors))
+    return across(results, Panel(points, "positions back", up, title, about, floors))

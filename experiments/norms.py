@@ -6,7 +6,7 @@ show those that tie in validation, which hide the failure of norms after each su
 Source: Xiong et al. (2020), On Layer Normalization in the Transformer Architecture, arXiv 2002.04745, on translation
 and BERT pre-training; norms follow each sum in Vaswani et al. (2017), and in the runs of Ruoss et al. (2023).
 
-Setting: a probe of ours in place of translation, width 64, norms with a scale and no shift.
+Setting: a task of ours in place of translation, width 64, norms with a scale and no shift.
 
 Cost: about 35 minutes on one core.
 
@@ -28,7 +28,7 @@ published = [
     for n in (2, 8)
 ]
 
-titles = {"token_k_back(k=3)": "Token three places back"}
+titles = {"token_k_back(k=3)": "Token three positions back"}
 names = {
     f"rope (depth={n}, norm={k})": f"{n} layers, norm {w}"
     for n in (2, 8)

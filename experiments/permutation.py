@@ -3,7 +3,7 @@
 For a model that sees a set, the order of two marks is a fair bet. The scores of symmetric ALiBi, KERPLE and Sandwich
 depend on how far apart tokens are, and not on which is to the left. Such schemes find the order, since the question
 stands at the end. They cannot separate a token's left neighbour from its right. A decoder without any encoding finds
-the token one place back, since its mask shows how many tokens stand before each.
+the token one position back, since its mask shows how many tokens stand before each.
 
 Source: Vaswani et al. (2017), §3.5, that attention has no order. Haviv et al. (2022), Transformer Language Models
 without Positional Encodings Still Learn Positional Information, arXiv 2203.16634, §5 and §6. There a decoder without
@@ -58,7 +58,7 @@ published = [
     Order("token_k_back", "nope (model=decoder)", "nope (model=encoder)", HAVIV, **PLACES),
 ]
 
-titles = {"before": "Which mark came first", "token_k_back": "Token one place back"}
+titles = {"before": "Which mark came first", "token_k_back": "Token one position back"}
 counted = "tokens"
 metric = "accuracy"
 plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(*SIZES, 24, 32))
@@ -103,8 +103,8 @@ def figure(results):
         column("token_k_back", "decoder", far, "accuracy (last token)", last),
     ]
     said = (
-        f"Which of two marks came first (before), and the token one place back (token_k_back), at {longest} tokens, the"
-        f" longest trained on, and at {far}: accuracy, accuracy (tokens) of all tokens, and accuracy (last token)"
+        f"Which of two marks came first (before), and the token one position back (token_k_back), at {longest} tokens,"
+        f" the longest trained on, and at {far}: accuracy, accuracy (tokens) of all tokens, and accuracy (last token)"
         " (along) for each scheme"
     )
     return Drawing(rows(SCHEMES, [c for c in columns if c.runs], most=4), plain_caption(results, said, {}))

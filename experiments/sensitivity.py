@@ -41,7 +41,7 @@ EXPECTED = {
 published = [Order(*names, f"ours: {why}", metric="beyond", origin="ours") for names, why in EXPECTED.items()]
 published += [Order(BACK, "alibi(form='half', factor=16.0)", "alibi(form='half')", FLAT, over="trained", origin="ours")]
 
-titles = {BACK: "Token three places back", SORT: "Sort a string"}
+titles = {BACK: "Token three positions back", SORT: "Sort a string"}
 counted = "tokens"
 plan = Plan(steps=1000, seeds=tuple(range(12)), lr=(3e-3,), sizes=(8, 16, 24, 32, 64))
 reading = """

@@ -1,4 +1,4 @@
-"""Equal angles at four places: at the input, on queries and keys, in the score, on values.
+"""Equal angles at four sites: at the input, on queries and keys, in the score, on values.
 
 One geometric series of angles enters attention in four ways. On queries and keys (RoPE) and in the score (Sandwich) it
 is a distance from the start. At the input (sinusoids) distances have to be learned from products. On values (VO-RoPE
@@ -36,7 +36,7 @@ published = [
 ]
 
 titles = {
-    BACK: "Token three places back",
+    BACK: "Token three positions back",
     "pointer_back(reach=4)": "Token that a pointer shows",
     "index_of_token(indices=8)": "Index of the marked token",
 }

@@ -88,7 +88,7 @@ def models():
 
 
 def experiments():
-    yield "experiment", "claim", "cost", "published claims", "seen", "our own claims"
+    yield "experiment", "claim", "cost", "published claims", "checked against", "our own claims"
     every = []
     for path in sorted(EXPERIMENTS.glob("*.py")):
         made, record = from_file(path, yes=True), record_of(path)

@@ -1,6 +1,6 @@
 """Phases and scores by distance at two bases of RoPE: python experiments/figures/aliases.py [FOLDER]
 
-Arithmetic alone, of the heads of `first_look`: 16 features, rows of up to 16 tokens, the token three places back.
+Arithmetic alone, of the heads of `first_look`: 16 features, rows of up to 16 tokens, the token three positions back.
 """
 
 import sys
@@ -14,10 +14,10 @@ FOLDER = Path(__file__).resolve().parent
 BACK, HEAD, TRAINED, ROW = 3, 16, 16, 64
 SCHEMES = ("rope", "rope(base=10.0)")
 ABOUT = (
-    f"Left: the phase of each pair of features at every distance, dark where it is that of the key {BACK} places back."
-    f" Right: the score of the head that finds this key by the widest margin in rows of up to {TRAINED} tokens, scaled"
-    " so that this key has 1 and the nearest other distance within training 0. Orange: distances beyond training that"
-    f" come within {aliases.WITHIN:g} of it."
+    f"Left: the phase of each pair of features at every distance, dark where it is that of the key {BACK} positions"
+    f" back. Right: the score of the head that finds this key by the widest margin in rows of up to {TRAINED} tokens,"
+    " scaled so that this key has 1 and the nearest other distance within training 0. Orange: distances beyond training"
+    f" that come within {aliases.WITHIN:g} of it."
 )
 
 

@@ -93,7 +93,7 @@ def caption(columns, panel):
             f"(b) {panel.up} (up) against {panel.along} (along), n = {by_place} runs: {place.TASK} of first_look, an"
             f" encoder trained on up to {place.TRAINED} tokens, in rows of {place.ROW}; lines are medians, bands the"
             " exact 95% interval of the median; the dotted line is a uniform guess.",
-            f"Dashed lines, by arithmetic alone: an alias of rope comes into view or leaves it, at places {steps}.",
+            f"Dashed lines, by arithmetic alone: an alias of rope comes into view or leaves it, at positions {steps}.",
         ]
     )
 

@@ -23,8 +23,8 @@ TOKENS, BACK, TRAINED, FEATURES = 24, 3, 16, 16
 
 
 def measure(run):
-    """Write the weights of the head of each scheme that looks most three places back, and the sum over all heads: a row
-    for each query."""
+    """Write the weights of the head of each scheme that looks most three positions back, and the sum over all heads: a
+    row for each query."""
     heads, sums = [], []
     for one in diagonals.diagonals(run, TOKENS):
         for query in range(TOKENS):
@@ -72,7 +72,7 @@ def main(run=None, folder=FOLDER):
         disk.write(Path(folder) / f"patterns.{kind}", render(figure, kind, "patterns", about))
     said = (
         f"Orange: aliases of rope, by arithmetic alone, at {' and '.join(f'{d:+}' for d in near)} from the query, where"
-        f" a key has nearly the phases of the one {BACK} places back."
+        f" a key has nearly the phases of the one {BACK} positions back."
     )
     caption = f"{about}\n{said} One seed of each scheme; weights from {HEADS.name} and {SUMS.name}.\n"
     disk.write(Path(folder) / "patterns.caption.txt", caption.encode())

@@ -11,7 +11,8 @@ from posenc.lab.metrics import GAIN, LOSSES
 from posenc.lab.results.statistics import HOLDS, LEAST, Summary
 
 HEAD = "<!-- `python -m experiments.pages` writes this page from the record. -->"
-CLAIM = ("task", "scheme", "measure", "claim", "our runs", "n", "floor", "verdict", "reason", "seen", "source")
+CLAIM = ("task", "scheme", "measure", "claim", "our runs", "n", "baseline", "verdict", "reason", "checked against")
+CLAIM += ("source",)
 APART = 0.2
 """Rates that tie in validation are a doubt where their medians differ by this much at a size beyond training."""
 Rows = Sequence[Sequence[object]]
@@ -24,7 +25,9 @@ def page(of: Measured) -> str:
 
 def _parts(of: Measured) -> Iterator[str]:
     yield f"Source, setting, cost and command are in [{of.name}.py]({of.name}.py)."
-    if of.results is not None:
+    if of.results is None:
+        yield "This experiment was not run here: the sentence above is what it tests, and no result."
+    else:
         yield "## Results"
         yield from _results(of)
     yield "## Claims"

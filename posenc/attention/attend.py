@@ -66,8 +66,8 @@ def attend(
     `posenc.place` may give drawn distances in their place.
     `segments` likewise are whole numbers: a document's, above 0 and in one piece, and 0 for padding, which nobody sees;
     or booleans, True where no padding is, for sequences of one document, which is number 1.
-    Padding ends no document and takes a place in it; pass positions where it should take none. The keys' own default
-    to the queries' where lengths agree.
+    Padding does not end a document and advances the position; pass `positions` to avoid that. The keys' own default to
+    the queries' where lengths agree.
 
     `mask` is "causal", "full", a `posenc.Window` or a `posenc.Prefix`, which compare indices and count padding too, or
     an array of booleans `[..., Q, K]`, which tiles do not take. `("causal", array)` is both, as are "full" or a window

@@ -48,11 +48,11 @@ class _Sum:
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Composed(_Sum):
-    """What one layer has: a plain scheme or a chain, the coordinates of its parts, and a window of the mask.
+    """Normal form of one layer: a plain scheme or a chain, the coordinates of its parts, and a window of the mask.
 
     `(rope + alibi) @ offset(3) + nope + window(9)` is
-    `Composed(Chain((rope, alibi, nope)), (Draw(offset(3), 2), Draw(None)), 9)`. What a `Scheme` declares is answered as
-    by the scheme within, such as `limits` and `reads`; hooks are not, since these alone would leave out the window.
+    `Composed(Chain((rope, alibi, nope)), (Draw(offset(3), 2), Draw(None)), 9)`. Declarations such as `limits` and
+    `reads` are forwarded to the inner scheme. Hooks are not forwarded, because they would ignore the window.
     """
 
     scheme: Scheme

@@ -32,7 +32,7 @@ def test_a_scheme_that_few_tokens_leave_nothing_is_shown_as_trained_on_more(pose
 
 def test_aliases_are_said_as_text_and_as_json(posenc, left):
     said = posenc("explain", "aliases", "--len", "32", "-o", "a.svg")
-    assert said.code == 0 and "+16" in said.out and "places 16 to 21  none" in said.out and left() == ["a.svg"]
+    assert said.code == 0 and "+16" in said.out and "positions 16 to 21  none" in said.out and left() == ["a.svg"]
     made = json.loads(posenc("explain", "aliases", "rope", "--len", "32", "--json").out)
     assert [(alias["distance"], round(alias["gap"], 2)) for alias in made["aliases"]] == [(-22, 0.16), (16, 0.16)]
     assert made["distances_trained_on"] == [-15, 12] and [part["first"] for part in made["places"]] == [3, 16, 22]

@@ -61,7 +61,7 @@ def committed(tmp_path_factory):
 
 def test_a_committed_experiment_is_reported_in_a_small_file_that_loads_nothing(committed):
     seen = Seen(committed)
-    assert len(committed.encode()) <= 3 * 2**20 and "first_look" in seen.text and "floor: guess" in seen.text
+    assert len(committed.encode()) <= 3 * 2**20 and "first_look" in seen.text and "baseline: guess" in seen.text
     loads = [attrs[name] for _, attrs in seen.tags for name in ("src", "href", "data", "action") if name in attrs]
     assert not [link for link in loads if not link.startswith("#")] and "url(" not in committed
     assert "@import" not in committed and "default-src 'none'" in committed and "<iframe" not in committed
@@ -73,7 +73,7 @@ def test_a_report_has_every_part(committed):
         "In encoders RoPE and T5 keep part of an offset",
         "trained on 8–16, evaluated at 8, 16, 20, 24, 32, 48, 64 (tokens) on 256 examples each",
         "By length",
-        "By place",
+        "By position",
         "Loss along training",
         "Seeds",
         "Trials: 120 done, 0 diverged, 0 failed.",
@@ -104,7 +104,7 @@ def test_the_table_has_the_medians_and_the_floors(posenc):
         assert cells[name][-4:] == [f"{np.median(values[n]):.2f}" for n in made.SIZES]
         assert cells[name][0] == str(len(values[8]))
     for words, value in {"guess": ".10", "constant": ".15", "position": ".20"}.items():
-        assert f">floor: {words}</th>" + f"<td>0{value}</td>" * 4 in page
+        assert f">baseline: {words}</th>" + f"<td>0{value}</td>" * 4 in page
 
 
 def test_every_seed_is_in_the_figure_with_its_value_at_every_size(posenc):

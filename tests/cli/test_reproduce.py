@@ -77,11 +77,11 @@ def test_the_page_shows_the_same(posenc, carried):
     assert "0.740 [0.730–0.750]" in said.out and "0.740 (median of 3) ±0.02" in said.out
     assert "copy, rope above alibi" in said.out and "their text" in said.out and "Setting: smaller." in said.out
     assert all(len(line) <= 100 for line in said.out.splitlines()) and "\nagrees: copy, rope 0.740" in said.out
-    counts = "{} agrees, 0 differs, {} open, 0 both at a floor, 0 uninformative, 1 not run, 0 not attempted."
+    counts = "{} agrees, 0 differs, {} open, 0 both at a baseline, 0 uninformative, 1 not run, 0 not attempted."
     assert f"Published claims: 4; {counts.format(1, 2)}" in flowing(said) and "open: too few runs" in said.out
     assert f"(predictions and arithmetic): 1; {counts.format(0, 0)}" in flowing(said)
     assert "Open: 2 too few runs." in said.out and "Orders tested" not in said.out
-    assert "Published values at a floor (†): 0, of which 0 have ours at a floor too." in said.out
+    assert "Published values at a baseline (†): 0; at 0 of them ours is at a baseline too." in said.out
 
 
 def test_claims_of_one_fact_are_counted_once_and_orders_by_chance_are_told(posenc, carried):

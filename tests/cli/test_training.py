@@ -201,7 +201,7 @@ def test_the_table_at_the_end_is_that_of_the_run(posenc, swept):
     said, table = posenc("run", "--name", "quickstart"), posenc("table", "quickstart").out.splitlines()
     assert "Results: runs/quickstart; `posenc plot runs/quickstart` draws them." in said.out and " trials;" in said.err
     assert len(table) > 4 and [line for line in table if line not in said.out.splitlines()] == []
-    assert any("0.12 [0.12–0.12]" in line for line in table) and "places beyond training" in " ".join(table)
+    assert any("0.12 [0.12–0.12]" in line for line in table) and "positions beyond training" in " ".join(table)
 
 
 def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):

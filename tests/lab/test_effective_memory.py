@@ -76,7 +76,7 @@ def test_a_reader_of_a_window_gets_its_window_back(readers, size):
 
 
 def test_a_table_tells_how_far_back_each_scheme_sees(readers):
-    at_four, at_all = (line for line in notes(cells(readers), readers) if line.startswith("Effective memory"))
+    at_four, at_all = (line for line in notes(cells(readers), readers) if line.startswith("Effective context length"))
     assert "on copies at 64," in at_four and ": nope " in at_four and at_four.endswith("alibi 7.")
     assert "on copies at 128," in at_all and ": nope " in at_all
 
@@ -142,7 +142,7 @@ def test_the_figure_has_the_excess_by_octave_a_bracket_and_the_lines_of_windows(
     made_up = excess_curve(readers)
     (axes,) = made_up.figure.axes
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    assert "excess (nats) (up) against place in the text, up to (along, on a log axis)" in made_up.caption
+    assert "excess (nats) (up) against position in the text, up to (along, on a log axis)" in made_up.caption
     assert "sees 16 (one who sees the last 16 tokens)" in made_up.caption
     assert {text.get_text() for text in axes.texts} >= {"sees 16", "sees 64", "trained on 2–16"}
 

@@ -124,7 +124,7 @@ def test_an_order_of_four_runs_is_open_and_says_how_many_it_needs():
 def test_an_order_among_runs_at_the_floor_is_noise(rope, alibi):
     """A guess gets 0.2. Either is ahead in every seed, of which in the second case one is lucky."""
     found = one(Order("copy", "rope", "alibi", "x"), results(rope=rope, alibi=alibi))
-    assert found.verdict == UNINFORMATIVE and "clear of the floor, 0.20" in found.reason
+    assert found.verdict == UNINFORMATIVE and "clear of the baseline, 0.20" in found.reason
 
 
 def test_two_schemes_at_the_ceiling_are_equal_and_not_undecided():

@@ -52,7 +52,8 @@ def test_a_scheme_of_few_runs_is_no_positive_control(n):
     claim = Published("copy", "nope", 0.0, "x", tolerance=0.05)
     found = one(claim, results(nope=(0.0,) * 6, rope=(0.9,) * n))
     assert (found.verdict, found.cause, found.needs) == (OPEN, "control", None)
-    assert found.reason == "a guess (floor 0.20) meets the claim, and rope, which is clear of it, has fewer than 3 runs"
+    said = "a guess (baseline 0.20) meets the claim, and rope, which is clear of it, has fewer than 3 runs"
+    assert found.reason == said
     assert one(claim, results(nope=(0.0,) * 6, rope=(0.9,) * 3)).verdict == BOTH
     assert one(claim, results(nope=(0.0,) * 6, rope=(0.2,) * n)).verdict == UNINFORMATIVE
 

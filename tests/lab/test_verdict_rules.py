@@ -44,7 +44,7 @@ def test_runs_at_a_floor_do_not_agree_with_what_is_no_guess():
     for of in ("median", "best"):
         claim = Published("copy", "nope", 0.27, "x", tolerance=0.05, of=of)
         found = one(claim, record("nope", 0.23), CONTROL)
-        assert (found.verdict, found.cause) == (OPEN, "unlearned") and "the floor, 0.20" in found.reason
+        assert (found.verdict, found.cause) == (OPEN, "unlearned") and "the baseline, 0.20" in found.reason
         assert one(claim, record("nope", 0.23, rows=10_000), CONTROL).verdict == AGREES, "clear of the floor by 0.0085"
 
 

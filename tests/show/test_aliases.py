@@ -109,9 +109,9 @@ def test_a_larger_base_has_nearer_aliases(text, near, wider):
         (("alibi", 3, 16), "'alibi' has no aliases to compute"),
         (("rope + alibi", 3, 16), "one scheme that only turns queries and keys, by fixed frequencies"),
         (("rope(frequencies='learned')", 3, 16), "by fixed frequencies"),
-        (("rope", 16, 16), "is 16 places back, and the longest row trained on has 16 tokens; take from 1 to 15."),
+        (("rope", 16, 16), "is 16 positions back, and the longest row trained on has 16 tokens; take from 1 to 15."),
         (("rope", 1, 1), "The longest row trained on has 1 tokens; take from 2 to 512."),
-        (("pi(factor=1000000000.0)", 3, 16), "No head tells the token 3 places back from all others"),
+        (("pi(factor=1000000000.0)", 3, 16), "No head tells the token 3 positions back from all others"),
     ],
 )
 def test_what_has_no_aliases_is_refused_in_a_sentence(how, message):

@@ -205,7 +205,7 @@ def test_a_cell_of_the_atlas_tells_its_runs_and_shows_its_places(opened):
     page.wait_for_selector("#vg-tooltip-element.visible")
     assert "1.25 L" in page.locator("#vg-tooltip-element").inner_text()
     cell.click()
-    assert "at place" in page.locator("#atlas-words").inner_text()
+    assert "at position" in page.locator("#atlas-words").inner_text()
     page.wait_for_selector("#atlas-places svg")
 
 

@@ -84,6 +84,6 @@ def test_pages_hold_what_they_are_for(built):
     assert "assets/mathjax.js" in scheme and r'data-tex="ω_{i} = \text{base}^{-2i / d}"' in scheme
     assert "Other rows of the atlas" in scheme and ">atlas_encoders</a></td>" not in scheme
     assert task.count("oracle ") >= 3 and "uniform" in task and "experiments/copying.html" in task
-    assert "figures/length.svg" in experiment and "both at a floor" in experiment
+    assert "figures/length.svg" in experiment and "both at a baseline" in experiment
     assert "PaTH reaches" in text("experiments/atlas").partition('id="reading"')[2].partition("<h2")[0]
     assert "posenc reproduce length" in re.sub(r"<[^>]*>", "", experiment)

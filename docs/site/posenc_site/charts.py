@@ -31,7 +31,7 @@ def heat_map() -> dict[str, Any]:
     )
     ink = alt.condition("datum.learned && datum.above > 0.68", alt.value("#fff"), alt.value("#222"))
     text = base.mark_text(fontSize=10, tooltip=None).encode(x=below, text="short:N", color=ink)
-    words = "Heat map of rows and probes; the table below has its numbers"
+    words = "Heat map of schemes and tasks; the table below has its numbers"
     chart = (cell + text).resolve_axis(x="independent").properties(width="container", description=words)
     return chart.configure_view(stroke=None).to_dict()
 
@@ -43,13 +43,13 @@ def place_lines() -> dict[str, Any]:
         alt.Chart(alt.NamedData("places"))
         .mark_line(point=True)
         .encode(
-            x=alt.X("place:Q", title="place in the row", axis=alt.Axis(grid=False)),
+            x=alt.X("place:Q", title="position in the example", axis=alt.Axis(grid=False)),
             y=alt.Y("right:Q", title="share right", scale=alt.Scale(domain=[0, 1])),
             color=hue,
             tooltip=["row:N", "place:Q", "right:Q"],
         )
     )
-    words = "Share right by place in the longest rows"
+    words = "Share right by position in the longest examples"
     return chart.properties(width="container", height=220, description=words).configure_view(stroke=None).to_dict()
 
 

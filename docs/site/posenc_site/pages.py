@@ -209,9 +209,14 @@ def _shares(cell: AtlasCell) -> tuple[str, ...]:
     return tuple(map(two, (cell.once, cell.twice, cell.four, cell.floor)))
 
 
+def _runs(cell: AtlasCell) -> str:
+    """The runs behind a cell, on one line of a narrow column."""
+    return records.runs_named(cell.seeds, cell.rates).replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def _row(cells: Sequence[AtlasCell]) -> Table:
-    columns = ("probe", "model", "at L", "at 2 L", "at 4 L", "baseline at 2 L", "holds", "runs")
-    rows = [(c.probe, c.model, *_shares(c), c.held, records.runs_named(c.seeds, c.rates)) for c in cells]
+    columns = ("task", "model", "at L", "at 2 L", "at 4 L", "baseline at 2 L", "holds", "runs")
+    rows = [(c.probe, c.model, *_shares(c), c.held, _runs(c)) for c in cells]
     return Table(f"The atlas: {cells[0].row}", columns, rows)
 
 
@@ -245,7 +250,7 @@ def _doers(name: str, cells: Sequence[AtlasCell]) -> Iterator[Table]:
     for model in atlas.MODELS:
         of = [cell for cell in cells if cell.model == model and cell.probe in probes]
         of.sort(key=lambda c: (-(c.reach or 0), -c.twice, c.row))
-        rows = [(c.row, c.held, *_shares(c), records.runs_named(c.seeds, c.rates)) for c in of]
+        rows = [(c.row, c.held, *_shares(c), _runs(c)) for c in of]
         if rows:
             yield Table(f"{', '.join(atlas.PROBES[probe].task for probe in probes)}, in {model}s", columns, rows)
 
@@ -274,7 +279,7 @@ def experiment(shelf: Shelved) -> SitePage:
     """Show an experiment: its committed page, its lines by size, setting and command."""
     head = shelf.experiment.header
     facts = [("source", head.source), ("setting", head.setting), ("cost", head.cost), ("variation", head.variation)]
-    facts.append(("numbers seen in", shelf.seen))
+    facts.append(("numbers checked against", shelf.seen))
     facts.append(("tasks", tuple(Link(name, f"../tasks/{name}.html") for name in sorted(shelf.tasks))))
     facts += [(key, ", ".join(shelf.provenance.get(key, ()))) for key in ("commit", "device", "jax")]
     lines = [{"title": of["title"], "chart": charts.lengths(of["panel"]), "lines": of["lines"]} for of in shelf.lengths]
@@ -306,7 +311,7 @@ def abilities(cells: Sequence[AtlasCell]) -> SitePage:
                 cell.held,
                 two(cell.trained) if cell.learned else f"({two(cell.trained)})",
                 two(cell.floor),
-                records.runs_named(cell.seeds, cell.rates),
+                _runs(cell),
             )
             for cell in sorted(of_ability, key=lambda c: (c.probe, c.model, -(c.reach or 0), -c.twice, c.row))
         ]

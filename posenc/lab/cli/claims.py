@@ -14,7 +14,7 @@ from posenc.lab.results.verdicts import count_verdicts, distinct, orders_by_chan
 
 WIDTH = 100
 """Columns of a block."""
-COLUMNS = ("task", "scheme", "measure", "from", "seen", "claim", "our runs", "n", "p", "floor", "verdict")
+COLUMNS = ("task", "scheme", "measure", "from", "checked against", "claim", "our runs", "n", "p", "baseline", "verdict")
 CALLED = {"published": "Published claims", "ours": "Claims of our own (predictions and arithmetic)"}
 BETWEEN = {"score": "above", "rate": "trains at a larger rate than", "steps": "takes fewer steps than"}
 SHORT = {"untrained": "not learned in training", "unlearned": "not learned", "ceiling": "both at the ceiling"}
@@ -22,37 +22,50 @@ SHORT |= {"few": "too few runs", "undecided": "undecided", "equal": "equal", "wi
 SHORT |= {"unresolved": "too few test examples", "control": "no positive control"}
 """The kind of a reason, after an open verdict."""
 LEGEND = """\
-Brackets: the range of our runs if there are fewer than six, else the exact 95% interval of the median; for an order,
-that of the paired differences. What is compared is what is above the highest floor on each side, at the same sizes.
+Brackets: the exact 95% interval of the median, or below six runs the range. For an order they are
+those of the paired differences. We compare what is above the highest baseline on each side, at the
+same sizes.
 
-agrees: the interval, widened by the tolerance (±), meets the claim, or all differences of an order are above the
-tolerance. differs: it does not meet it, or all differences are below minus the tolerance. both at a floor: a guess
-meets the published number, and ours is at our floor too, where another scheme is clear of it. uninformative: a guess
-(floor) meets the claim, as it meets any upper bound, and none of our schemes is clear of that guess in three runs or
-more; or neither median of an order is clear of it; or a scheme is at the floor on every task, so that it has no rank.
-not run: there is no such run, or those compared share no size beyond all that were trained on. not attempted: the
-experiment is too dear to be run here.
-open: not decided, for the reason after the colon:
-  not learned in training: what is behind has a median below 0.9 at a size trained on, where the models of the
-    publication had learned theirs, or a prediction of ours takes it that ours have. An order at the sizes trained on
-    says itself that its second has not.
-  not learned: our runs are at a floor, and what is claimed is not.
-  too few runs: an order takes six pairs, and so does the rejection of a number; a number is met by three.
+agrees: the interval, widened by the tolerance (±), meets the claim, or all differences of an order
+  are above the tolerance.
+differs: the interval does not meet it, or all differences are below minus the tolerance.
+both at a baseline: a guess meets the published number, and ours is at our baseline too. Another
+  scheme is clear of it.
+uninformative: a guess meets the claim, as it meets any upper bound, and none of our schemes is
+  clear of that guess in three runs or more. Or neither median of an order is clear of it. Or a
+  scheme is at the baseline on every task, so that it has no rank.
+not run: there is no such run, or those compared share no size beyond all that were trained on.
+not attempted: the experiment is too dear to be run here.
+open: our runs do not decide it, for the reason after the colon:
+  not learned in training: the scheme behind has a median below 0.9 at a trained size. The models of
+    the publication had learned theirs, or a prediction of ours assumes that ours have. An order at
+    the trained sizes itself implies that the second scheme has not learned.
+  not learned: our runs are at a baseline, and what is claimed is not.
+  too few runs: an order takes six pairs, and the rejection of a number six runs. Three runs meet a
+    number.
   both at the ceiling: no seeds decide it; the reason says how many steps each took.
   too wide: an interval that meets a number may be twice the tolerance plus 0.05 wide.
 
-p: of an order, the exact two-sided sign test, not corrected for how many orders there are. Clear of a floor is what is
-above it by three standard errors of the test set. † marks a published value that a floor reaches, within the tolerance
-of the claim. Error rates are compared by their logarithm, within a factor (×). A published best of several runs is
-compared with the best of all our runs at every learning rate; median, brackets and n are those of the chosen rate. An
-order of rates compares, for each seed, the largest learning rate at which the run neither diverged nor stayed at the
-floor; an order of steps the steps until its loss was that of 0.95 for each right token, if all runs came so far. A
-mean reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published mean is over
-every size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise all sizes
-have equal weight. Claims of one fact, which say the same of the same runs or repeat one number, are counted once. A
-verdict is about our setting: if that is smaller than the published one, "differs" means that the number does not carry
-over. seen: where the published claim was read: in the paper or its authors' released runs, in a copy (what others quote
-or derive from it), or from memory, where nobody could look it up."""
+p: the exact two-sided sign test of an order, not corrected for how many orders there are.
+baseline: the best guess at the same sizes. Clear of it means above it by three standard errors of
+  the test set. † marks a published value that a baseline reaches, within the tolerance of the claim.
+error rates: compared by their logarithm, within a factor (×).
+best of several runs: compared with the best of all our runs at every learning rate. Median,
+  brackets and n are those of the chosen rate.
+order of rates: for each seed, the largest learning rate at which the run neither diverged nor
+  stayed at the baseline.
+order of steps: the steps until the loss was that of 0.95 for each right token, if all runs came so
+  far.
+mean reciprocal rank: it leaves out tasks on which no scheme is clear of its baseline.
+trapezoid: the published mean is over every size of a range. So the evaluated sizes are
+  weighted by the trapezoid rule, for baselines too. Otherwise all sizes have equal weight.
+counts: claims that say the same of the same runs, or repeat one number, are counted once.
+setting: a verdict is about our setting. If that is smaller than the published one, "differs" means
+  that the number does not carry over.
+checked against: the paper or its authors' released runs; a copy, which others quote or derive from
+  it; or not checked, where the claim is from memory."""
+CHECKED: dict[Seen, str] = {"paper": "paper", "copy": "copy", "memory": "not checked"}
+"""Where a published claim was seen, in words."""
 
 
 def total(origin: str, counts: Mapping[str, int], claims: int) -> str:
@@ -93,8 +106,8 @@ def chance(findings: Sequence[Reproduction]) -> str:
 
 
 def sightings(counts: Mapping[Seen, int]) -> str:
-    """Say how many published claims were seen in which kind of source."""
-    return ", ".join(f"{n} {place}" for place, n in counts.items() if n) or "none"
+    """Say how many published claims were checked against which kind of source."""
+    return ", ".join(f"{n} {CHECKED[source]}" for source, n in counts.items() if n) or "none"
 
 
 def block(finding: Reproduction, whole: bool) -> list[str]:
@@ -105,14 +118,14 @@ def block(finding: Reproduction, whole: bool) -> list[str]:
         claim = f"{order.first} {BETWEEN[order.about]} {order.second}"
         verdict += ": the other way round" * (finding.verdict == DIFFERS)
     marks = [f"n = {texts['n']}"] * (texts["n"] != "–") + [f"p = {texts['p']}"] * (texts["p"] != "–")
-    floor = [f"baseline {texts['floor']}"] * (texts["floor"] != "–")
+    baseline = [f"baseline {texts['baseline']}"] * (texts["baseline"] != "–")
     ours = ", ".join([texts["our runs"] if finding.ours.n else "no run", *marks])
     lines = [f"{verdict}: {texts['task']}, {claim}" + f" ({ours})" * (not whole)]
     if whole:
-        lines += [f"ours: {ours}; {', '.join([texts['measure'], *floor])}"]
+        lines += [f"ours: {ours}; {', '.join([texts['measure'], *baseline])}"]
         lines += [f"why: {finding.reason}"] * bool(finding.reason)
-        seen = f"published ({texts['seen']})" if finding.published.origin == "published" else "prediction"
-        lines += [f"{seen}: {finding.published.source.removeprefix('ours: ')}"]
+        origin = f"published ({texts['checked against']})" if finding.published.origin == "published" else "prediction"
+        lines += [f"{origin}: {finding.published.source.removeprefix('ours: ')}"]
     indents = ("", *["  "] * (len(lines) - 1))
     filled = (
         textwrap.wrap(line, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
@@ -129,12 +142,12 @@ def row(finding: Reproduction) -> dict[str, str]:
         "scheme": f"{claim.first} over {claim.second}" if isinstance(claim, Order) else claim.scheme,
         "measure": _measure(claim),
         "from": claim.origin,
-        "seen": claim.seen or "–",
+        "checked against": CHECKED[claim.seen] if claim.seen else "–",
         "claim": _order(claim) if isinstance(claim, Order) else _number(claim, finding.explained),
         "our runs": _ours(finding) if finding.ours.n else "–",
         "n": str(finding.ours.n) if finding.ours.n else "–",
         "p": "–" if finding.p is None else f"{finding.p:.3f}",
-        "floor": "–" if finding.floor is None else f"{finding.floor:.2f}",
+        "baseline": "–" if finding.floor is None else f"{finding.floor:.2f}",
         "verdict": _verdict(finding),
         "reason": finding.reason,
         "source": claim.source,

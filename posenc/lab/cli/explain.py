@@ -118,7 +118,7 @@ class ExplainAliases:
     scheme: Annotated[Positional[str], arg(metavar="SCHEME")] = "rope"
     """A scheme's text: rope, or "rope(base=10.0)"."""
     back: int = 3
-    """How many places back the head finds a token."""
+    """How many positions back the head finds a token."""
     length: int = 16
     """Tokens of the longest row trained on."""
     len: int = 64
@@ -146,7 +146,7 @@ class ExplainAliases:
         if not self.back < self.len <= aliases.FURTHEST:
             raise ValueError(f"--len is {self.len}; take from {self.back + 1} to {aliases.FURTHEST} tokens.")
         title = (
-            f"{self.scheme}, heads of {self.head} features, the token {self.back} places back, rows of up to"
+            f"{self.scheme}, heads of {self.head} features, the token {self.back} positions back, rows of up to"
             f" {self.length} tokens, {'causal' if self.causal else 'both directions'}"
         )
         if self.json:

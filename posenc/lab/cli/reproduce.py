@@ -70,11 +70,12 @@ class Reproduce:
             _block(report, bool(self.name))
         of = {origin: sum(finding.published.origin == origin for finding in all_findings) for origin in ORIGINS}
         _say_filled([claims.total(origin, counts[origin], number) for origin, number in of.items()])
-        say(f"Where published claims were seen: {claims.sightings(sightings)}.")
+        say(f"Published claims were checked against: {claims.sightings(sightings)}.")
         _say_filled([claims.why_open(all_findings), claims.chance(all_findings)])
         published = [finding for finding in all_findings if finding.published.origin == "published"]
         marked = [finding.verdict for finding in published if finding.explained]
-        say(f"Published values at a floor (†): {len(marked)}, of which {marked.count(BOTH)} have ours at a floor too.")
+        both = marked.count(BOTH)
+        say(f"Published values at a baseline (†): {len(marked)}; at {both} of them ours is at a baseline too.")
         say("`posenc reproduce --legend` says what the columns and the verdicts mean.")
         return 0
 

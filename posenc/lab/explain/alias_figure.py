@@ -32,7 +32,7 @@ def draw(heads: Mapping[str, Head], size: int, within: float = WITHIN) -> Figure
             _score(right, head, distances, aliases, within, name)
             right.set_xlim(distances[0] - 0.5, distances[-1] + 0.5)
         for axes in grid[-1]:
-            axes.set_xlabel("key minus query, in places")
+            axes.set_xlabel("key minus query, in positions")
     return figure
 
 

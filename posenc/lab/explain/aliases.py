@@ -119,7 +119,7 @@ def widest_head(frequencies: Float[np.ndarray, " pairs"], back: int, length: int
         raise ValueError(f"The longest row trained on has {length} tokens; take from 2 to {LONGEST}.")
     if not 1 <= back < length:
         raise ValueError(
-            f"The token is {back} places back, and the longest row trained on has {length} tokens; take from 1 to"
+            f"The token is {back} positions back, and the longest row trained on has {length} tokens; take from 1 to"
             f" {length - 1}."
         )
     span = (1 - length, 0 if causal else length - 1 - back)
@@ -129,8 +129,8 @@ def widest_head(frequencies: Float[np.ndarray, " pairs"], back: int, length: int
     direction = shares @ differences / shares.sum()
     if (margin := float(np.linalg.norm(direction))) < 1e-6:
         raise ValueError(
-            f"No head tells the token {back} places back from all others in rows of {length} tokens, since pairs turn"
-            " too little; take fewer tokens, or a smaller base."
+            f"No head tells the token {back} positions back from all others in rows of {length} tokens, since pairs"
+            " turn too little; take fewer tokens, or a smaller base."
         )
     return Head(frequencies, direction / margin, back, span, causal)
 
@@ -177,7 +177,7 @@ def as_text(head: Head, size: int, within: float = WITHIN) -> str:
     lines += ["", "Aliases; the gap is how far a score is below the target's, where 1 is the nearest within training:"]
     lines += [*aligned(rows), "", f"In view in a row of {size} tokens:"]
     for part in stretches(aliases, head.back, size):
-        places = f"places {part.first} to {part.last}" if part.first < part.last else f"place {part.first}"
+        places = f"positions {part.first} to {part.last}" if part.first < part.last else f"position {part.first}"
         lines.append(f"{places}  {', '.join(f'{alias.distance:+}' for alias in part.aliases) or 'none'}")
     return "\n".join(lines)
 

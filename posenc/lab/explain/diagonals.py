@@ -62,7 +62,7 @@ def diagonals(run: str, size: int) -> list[Diagonal]:
             by_label[line.label] = steepest(line.label, layers, resolved.task.k, resolved.run.length)
     if not by_label:
         raise ValueError(
-            f"{run!r} kept no model of {TASK!r}, whose answer stands a known number of places back; train one with"
+            f"{run!r} kept no model of {TASK!r}, whose answer stands a known number of positions back; train one with"
             " --keep."
         )
     return list(by_label.values())
@@ -71,7 +71,9 @@ def diagonals(run: str, size: int) -> list[Diagonal]:
 def steepest(scheme: str, layers: Sequence[Float[np.ndarray, "H T T"]], back: int, length: int) -> Diagonal:
     """The head with the most weight `back` places before the query."""
     if layers[0].shape[-1] <= back:
-        raise ValueError(f"--len is {layers[0].shape[-1]}; take more than the {back} places that the answer is back.")
+        raise ValueError(
+            f"--len is {layers[0].shape[-1]}; take more than the {back} positions that the answer is back."
+        )
     total = sum(of.sum(0) for of in layers)
     heads = [
         Diagonal(scheme, layer + 1, head + 1, back, length, weights, total)
@@ -126,7 +128,7 @@ def caption(diagonals: Sequence[Diagonal]) -> str:
     """Return a caption of two sentences."""
     diagonal = diagonals[0]
     return (
-        f"For each scheme the head that looks most at the token {diagonal.back} places back, with its mean weight"
+        f"For each scheme the head that looks most at the token {diagonal.back} positions back, with its mean weight"
         " there, and below it the sum over all heads of all layers, which shows what heads find together and none"
         f" alone. Both are means over sequences of {len(diagonal.weights)} tokens, where up to {diagonal.length} were"
         " trained, from white for no weight to dark blue for the largest of the panel."

@@ -47,7 +47,7 @@ def floors_fact(floors: dict[str, Any]) -> Fact:
         bar = "█" * round(WIDE * (loss - losses["all"]) / most)
         lines.append(f"{words.get(name, f'last {name}'):<20}{loss:.2f}  {bar}".rstrip())
     label = (
-        f"Least loss in nats by what a reader sees, exact, at places {first} to {last} of {floors['rows']} examples of"
-        f" size {floors['size']}"
+        f"Least loss in nats by the tokens that a predictor sees, exact, at positions {first} to {last} of"
+        f" {floors['rows']} examples of size {floors['size']}"
     )
     return Fact("floors", floors, "\n".join(lines), label, is_block=True)

@@ -44,7 +44,7 @@ FLOORS = {
     "position": "position alone",
     **READERS,
 }
-EXACT = {"unigram": "the law of one token", "bayes": "the best reader of the source"}
+EXACT = {"unigram": "the law of one token", "bayes": "the optimal predictor of the source"}
 EXACT |= {f"window {w}": f"one who sees the last {w} tokens" for w in (16, 64)}
 EXACT |= {ONE: "in all scored answers"}
 """The metrics of sources whose exact losses are known."""

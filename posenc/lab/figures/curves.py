@@ -141,7 +141,7 @@ def place_curve(results: Results) -> Drawing:
 def without_places(results: Results) -> str:
     """The tasks whose hits by place are not known, in a sentence; empty where there is none."""
     left = sorted({record.task.label for record in results.records} - {task for task, _ in _longest(results)})
-    return f"No hits by place are known of {listed(left)}." if left else ""
+    return f"No hits by position are known of {listed(left)}." if left else ""
 
 
 def place_panels(results: Results) -> list[Panel]:
@@ -149,8 +149,8 @@ def place_panels(results: Results) -> list[Panel]:
     longest = _longest(results)
     if not longest:
         raise ValueError(
-            f"The records of {results.name!r} hold no hits by place: older versions did not count them, and tasks of"
-            " one answer token have them at one place; train again under a new --name, or use --figure length."
+            f"The records of {results.name!r} hold no hits by position: older versions did not count them, and tasks of"
+            " one answer token have them at one position; train again under a new --name, or use --figure length."
         )
     last: dict[tuple, TaskRecord] = {}
 
@@ -171,8 +171,8 @@ def place_panels(results: Results) -> list[Panel]:
         floors |= {x: floor | of for x, of in readers.items()}
         inside = (0, first - 1) if (first := last[key].first_beyond) else None
         title, what = f"{words.title(task)}, size {size}", metric_named(metric) if unit else "accuracy"
-        fields = (f"{what} at this place", title, words.code(task), floors, inside)
-        shown.append(Panel.of_runs(runs, "place in the text", *fields, log=False, falling=unit is not None))
+        fields = (f"{what} at this position", title, words.code(task), floors, inside)
+        shown.append(Panel.of_runs(runs, "position in the text", *fields, log=False, falling=unit is not None))
     return shown
 
 
@@ -193,8 +193,8 @@ def _means(task: TaskRecord, size: int, places: Mapping[str, Any]) -> list[tuple
     unit = LOSSES.get(task.metric)
     if unit and NATS not in places:
         raise ValueError(
-            f"The records of {task.label!r} hold no losses by place, which older versions did not count; leave --metric"
-            " out, or train again under a new --name."
+            f"The records of {task.label!r} hold no losses by position, which older versions did not count; leave"
+            " --metric out, or train again under a new --name."
         )
     sums = [parts / PARTS / unit for parts in places[NATS]] if unit else places["right"]
     bins = enumerate(zip(sums, scored, strict=True))
@@ -232,6 +232,6 @@ def excess_panels(results: Results) -> list[Panel]:
     words, shown = results.words, []
     for key, lines in sorted(by_task.items()):
         ends = (min(floors[key]), key[1][1])
-        head = ("place in the text, up to", "excess (nats)", words.title(key[0]), words.code(key[0]))
+        head = ("position in the text, up to", "excess (nats)", words.title(key[0]), words.code(key[0]))
         shown.append(Panel.of_runs(lines, *head, floors[key], ends, log=True, falling=True))
     return shown

@@ -41,8 +41,8 @@ def note(table: pandas.DataFrame, left_out: int) -> str:
     return (
         f"Median of runs ({numbers(cells.seed.nunique())} of each scheme), at the {rate}"
         f"{', of each seed the median over them' * ties}; {metric} over all examples of a group. Diverged trials left"
-        f" out: {left_out}. Floors are of whole sizes, as `posenc evaluate` without groups and `posenc describe TASK`"
-        " count them."
+        f" out: {left_out}. Baselines are of whole sizes, as `posenc evaluate` without groups and `posenc describe"
+        " TASK` count them."
     )
 
 

@@ -35,7 +35,7 @@ def html_table(results: Results, blocks: list[TableBlock], head: list[int], fixe
     made = [_table(results, block, head, fixed) for block in blocks]
     shown = {name for block in made for task in block["tasks"] for name, _ in task["floors"]}
     each = [f"{NAMES[name]} ({words})" for name, words in (FLOORS | EXACT).items() if NAMES[name] in shown]
-    what = [f"Floors, what guesses get that ignore the tokens or their order: {', '.join(each)}."] if each else []
+    what = [f"Baselines are guesses that ignore the tokens or their order: {', '.join(each)}."] if each else []
     return filled("table.html", blocks=made, notes=[*what, *notes])
 
 

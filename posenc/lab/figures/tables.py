@@ -60,7 +60,7 @@ def table(results: Results, format: str = "text", columns: Columns = ALL) -> str
 def reading(table_cells: tuple[TableCell, ...], spreads: bool = True) -> str:
     """How a table is read: the metric, the brackets and the marks."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
-    named |= {"last": "accuracy at the last token", "beyond": "accuracy at places beyond training"}
+    named |= {"last": "accuracy at the last token", "beyond": "accuracy at positions beyond training"}
     named |= {unit: f"mean loss of answer tokens in {unit}, less is better" for unit in LOSSES}
     named |= {GAIN: "share gained of what lies between the law of one token (0) and the exact least loss (1)"}
     metrics: dict[str, set[str]] = {}
@@ -126,8 +126,8 @@ def memories(results: Results) -> list[str]:
             schemes = [f"{plain(label)} {of:.0f}" for (_, label), of in sorted(memory.items(), key=lambda m: -m[1])]
             if schemes:
                 lines.append(
-                    f"Effective memory on {plain(name)} at {size}, the last tokens that an exact reader must see to"
-                    f" lose as much beyond training: {', '.join(schemes)}."
+                    f"Effective context length on {plain(name)} at {size}, the tokens that an optimal predictor needs"
+                    f" to lose as much beyond training: {', '.join(schemes)}."
                 )
     return lines
 

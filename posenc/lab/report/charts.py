@@ -23,7 +23,7 @@ NONE = (
 WITHOUT_RUNS = "Single runs are left out, since the file would be too large; `posenc export` has them."
 MAKERS: dict[str, Callable[[Results], Sequence[Panel]]] = {
     "By length": length_panels,
-    "By place": place_panels,
+    "By position": place_panels,
     "Loss along training": curve_panels,
 }
 
@@ -45,7 +45,7 @@ def charts(results: Results, runs: bool = True) -> tuple[list[Section], list[str
         if (many := sum(len(p.points) if len(p.points) > MOST else 1 for p in shown)) > PANELS:
             missing.append(f"{title}: not drawn, since it would take {many} panels; choose tasks or schemes by --only.")
             continue
-        more = {"By place": without_places(results), "Loss along training": SAID}.get(title, "")
+        more = {"By position": without_places(results), "Loss along training": SAID}.get(title, "")
         claimed = title == "By length" and not any(panel.falling for panel in shown)
         names = results.words.lines(dict.fromkeys(s for panel in shown for s in panel.points))
         texts = [*beginning(results, shown, names, claimed=claimed, more=more), HOVER if runs else WITHOUT_RUNS]

@@ -62,7 +62,7 @@ def unseen(examples: int) -> float:
 def _beside_a_guess(finding: Reproduction, median: float, evidence: Evidence) -> Reproduction:
     """The finding, if a guess would not have given it as well."""
     claim, floor = finding.published, finding.floor
-    guess = "a share of zero" if floor is None else f"a guess (floor {floor:.2f})"
+    guess = "a share of zero" if floor is None else f"a guess (baseline {floor:.2f})"
     if claim.reached_by(floor or 0.0) and not evidence.clear(claim.measure):
         if lucky := evidence.clear(claim.measure, repeats=1):
             reason = f"{guess} meets the claim, and {lucky[0]}, which is clear of it, has fewer than {REPEATS} runs"
@@ -73,9 +73,11 @@ def _beside_a_guess(finding: Reproduction, median: float, evidence: Evidence) ->
         return finding
     at = evidence.highest(claim.measure, claim.scheme) or 0.0
     if claim.origin == "published" and replace(claim, relation="is").reached_by(floor or 0.0):
-        return finding.because(BOTH, "floor", f"{guess} meets the claim, and our runs are at the floor, {at:.2f}, too")
+        reason = f"{guess} meets the claim, and our runs are at the baseline, {at:.2f}, too"
+        return finding.because(BOTH, "floor", reason)
     if finding.verdict == AGREES and not claim.reached_by(floor or 0.0):
-        return finding.because(OPEN, "unlearned", f"our runs are at the floor, {at:.2f}, and what is claimed is not")
+        reason = f"our runs are at the baseline, {at:.2f}, and what is claimed is not"
+        return finding.because(OPEN, "unlearned", reason)
     return finding
 
 
@@ -153,7 +155,7 @@ def _apart(claim: Published, ours: Summary, on: _Compared) -> str:
     value = on.best if claim.of == "best" else on.band.median
     side, kind = "below" if value < on.value else "above", "" if claim.relation == "is" else "the bound of "
     plain = max(abs(on.value - claim.value), on.band.median - ours.median) <= EPSILON
-    counting = "" if plain else " above the floor"
+    counting = "" if plain else " above the baseline"
     return f"our runs are {abs(value - on.value):.2f} {side} {kind}{claim.value:.2f}{counting}"
 
 

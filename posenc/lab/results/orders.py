@@ -105,7 +105,7 @@ def _decided(claim: Order, gaps: Sequence[float], tolerance: float, learned: boo
     if not ours.n:
         return finding
     if not learned:
-        guess = "zero" if floor is None else f"the floor, {floor:.2f}"
+        guess = "zero" if floor is None else f"the baseline, {floor:.2f}"
         return finding.because(UNINFORMATIVE, "floor", f"neither scheme is clear of {guess}")
     if ours.n < LEAST:
         reason = f"n too small: {ours.n} pair{'s' * (ours.n > 1)} of runs, and an order needs {LEAST}"

@@ -8,7 +8,7 @@ from typing import Literal
 from posenc.lab.results.published import Order, Published
 from posenc.lab.results.statistics import Summary
 
-AGREES, DIFFERS, OPEN, BOTH = "agrees", "differs", "open", "both at a floor"
+AGREES, DIFFERS, OPEN, BOTH = "agrees", "differs", "open", "both at a baseline"
 UNINFORMATIVE, NOT_RUN, NOT_ATTEMPTED = "uninformative", "not run", "not attempted"
 VERDICTS = (AGREES, DIFFERS, OPEN, BOTH, UNINFORMATIVE, NOT_RUN, NOT_ATTEMPTED)
 Cause = Literal[

@@ -4,20 +4,21 @@
                      an order: the whole interval of paired differences lies above the tolerance
     differs          a number: it does not; an order: the whole interval lies below minus the tolerance
     open             our runs do not decide it: what is behind has not learned the trained sizes;
-                     a number that no guess meets, met by runs at a floor; an order of fewer than six pairs, or whose
-                     interval holds neither, or both of whose schemes are at the ceiling; a number that our band meets
-                     only because it is wide; a number that fewer than three runs meet, or fewer than six reject
-    both at a floor  a guess meets the published number, and ours is at our floor, where another scheme is clear of it
+                     a number that no guess meets, met by runs at a baseline; an order of fewer than six pairs, or
+                     whose interval holds neither, or both of whose schemes are at the ceiling; a number that our band
+                     meets only because it is wide; a number that fewer than three runs meet, or fewer than six reject
+    both at a baseline
+                     a guess meets the published number, and ours is at our baseline; another scheme is clear of it
     uninformative    a claim that a guess meets, as it meets any upper bound, where no scheme of ours is clear of that
                      guess; an order of two schemes whose medians are both at a guess; the rank of one that is at a
                      guess on every task
     not run          no committed record holds it, or its runs share no size at which they can be compared
     not attempted    the experiment says that it is too dear to be run here
 
-Both sides are compared on one set of sizes, and above the highest floor of each side (`evidence`, `numbers`, `orders`).
-A share is clear of a floor if it is above it by three standard errors of the test set. A positive control is a scheme
-that is clear of a guess in three runs at least. A scheme has learned the trained sizes if its median is 0.9 or more at
-each of them. A scheme that has not learned decides no order. The worse scheme must have learned, unless the
+Both sides are compared on one set of sizes, and above the highest baseline of each side (`evidence`, `numbers`,
+`orders`). A share is clear of a baseline if it is above it by three standard errors of the test set. A positive control
+is a scheme that is clear of a guess in three runs at least. A scheme has learned the trained sizes if its median is 0.9
+or more at each of them. A scheme that has not learned decides no order. The worse scheme must have learned, unless the
 claim says otherwise. This applies only if the models of the publication had learned (`Published.learned`). Our own
 predictions follow the same rule; one that something is not learned says `learned=False`.
 
@@ -91,9 +92,9 @@ def _of_all_tasks(claim: Published, evidence: Evidence) -> Reproduction:
     """The verdict on a mean reciprocal rank."""
     finding = numbers.rank(claim, summary(reciprocal_ranks(claim, evidence).values()))
     if evidence.tasks and not live(claim, evidence):
-        return finding.because(UNINFORMATIVE, "floor", "no task has a scheme clear of its floor")
+        return finding.because(UNINFORMATIVE, "floor", "no task has a scheme clear of its baseline")
     if claim.scheme in unranked(claim, evidence):
-        reason = "it is at the floor on every task that has a scheme clear of it, and ties have no rank"
+        reason = "it is at the baseline on every task that has a scheme clear of it, and ties have no rank"
         return finding.because(UNINFORMATIVE, "floor", reason)
     return finding.because(NOT_RUN, "missing", LACKING) if finding.verdict == NOT_RUN else finding
 

@@ -21,7 +21,7 @@ class Words:
     """An experiment file gives them as `titles`, `names` and `counted`."""
 
     titles: Mapping[str, str] = field(default_factory=dict)
-    """Task to a title in words: "Token three places back"."""
+    """Task to a title in words: "Token three positions back"."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Label, or scheme in a label, to the name of its line: "position coupling"."""
     counted: str | Mapping[str, str] = "size"

@@ -11,7 +11,7 @@ from posenc.language import grammar
 from posenc.language.modules import declarations
 
 ABILITIES = {
-    "offset": "what stands so many places away, or how many places away something stands",
+    "offset": "the token a given number of positions away, or how many positions away a token is",
     "index": "what stands at an index, counted from the beginning, or at which index something stands",
     "order": "which of two comes first",
     "counting": "how many there are, also modulo a number",

@@ -42,10 +42,10 @@ class Probe(NamedTuple):
 
 
 PROBES = {
-    "offset": Probe("token three places back", "token_k_back(k=3)", 4, in_encoders="beyond"),
-    "pointer": Probe("token up to four places back", "pointer_back(reach=4)", 8),
+    "offset": Probe("token three positions back", "token_k_back(k=3)", 4, in_encoders="beyond"),
+    "pointer": Probe("token up to four positions back", "pointer_back(reach=4)", 8),
     "distance": Probe("distance of two marks", "distance(reach=8)", 9),
-    "index": Probe("which of the first 8 places", "index_of_token(indices=8)", 8),
+    "index": Probe("which of the first 8 positions", "index_of_token(indices=8)", 8),
     "look-up": Probe("token at an index below four", "token_at_index(indices=4)", 8),
     "order": Probe("order of two marks", "before", 4, models=("encoder",)),
     "count": Probe("how many there are", "count_symbol", 8),

@@ -43,7 +43,7 @@ class HiddenMarkov(Task, name="hidden_markov"):
 
     The states are a ring: from one place to the next the state stays with probability `stay`, or else moves on by one.
     The first state is uniform, which is the stationary law. Each state has a law of its own over 16 symbols, the same
-    in every run. What is 16 places back tells hardly anything: the control on which a window loses nothing.
+    in every run. The token 16 positions back tells hardly anything. This is the control: a window loses nothing on it.
 
     The score is the share of what the bag of symbols leaves to gain: 0 is the loss of the law of one symbol, 1 that of
     the forward algorithm.

@@ -98,7 +98,7 @@
     for (const line of chosen) line.place = place.get(line.row);  // by which the heat map sorts its rows
     chosen.sort((a, b) => place.get(a.row) - place.get(b.row) || column.get(a.probe) - column.get(b.probe));
     document.getElementById("atlas-count").textContent =
-      `${rows.length} ${rows.length === 1 ? "row" : "rows"}, ${probes.length} probes, ${chosen.length} cells.`;
+      `${rows.length} ${rows.length === 1 ? "row" : "rows"}, ${probes.length} tasks, ${chosen.length} cells.`;
     table(rows, probes, chosen);
     options(picks.row, rows.map((row) => [row, row]), rows.includes("rope") ? "rope" : rows[0]);
     options(picks.probe, probes.map((probe) => [probe, data.titles[probe]]), probes[0]);
@@ -114,9 +114,9 @@
     points = shown.flatMap((line) => line.line.map(([place, right]) => ({ row: line.row, place, right })));
     const own = shown.find((line) => line.row === picks.row.value);
     document.getElementById("atlas-words").textContent = own
-      ? `${own.row} in rows of size ${own.size}: from ${own.line[0][1]} at place ${own.line[0][0]} to ` +
-        `${own.line.at(-1)[1]} at place ${own.line.at(-1)[0]}; medians of seeds, at the chosen rate.`
-      : "The records have no shares by place here: the task has one answer, or was not run.";
+      ? `${own.row} in examples of size ${own.size}: from ${own.line[0][1]} at position ${own.line[0][0]} to ` +
+        `${own.line.at(-1)[1]} at position ${own.line.at(-1)[0]}; medians of seeds, at the chosen rate.`
+      : "The records have no shares by position here: the task has one answer, or was not run.";
     document.getElementById("atlas-places").hidden = !own;
     const chosen = [...menus, ...picks].filter((menu) => menu.value).map((menu) => [menu.name, menu.value]);
     history.replaceState(null, "", `#${new URLSearchParams(chosen)}`);
