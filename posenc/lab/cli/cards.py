@@ -184,8 +184,8 @@ def preset(text: str) -> Card:
 
 
 def experiment(text: str) -> Card:
-    """The card of an experiment, by its name or its file: the header of the file, and where its published claims were
-    seen."""
+    """The card of an experiment, by its name or its file: the header of the file, and what its published claims were
+    checked against."""
     path = _experiment_file(text.strip())
     head, name = listing.header_of(path), path.stem
     recorded = committed.record_of(path).is_file()
@@ -195,7 +195,7 @@ def experiment(text: str) -> Card:
         Fact("file", str(path), ""),
         Fact("claim", head.claim, ""),
         Fact("source", head.source),
-        Fact("seen", sightings, claims.sightings(sightings) if any(sightings.values()) else ""),
+        Fact("seen", sightings, claims.sightings(sightings) if any(sightings.values()) else "", "checked against"),
         *(Fact(part, getattr(head, part)) for part in ("setting", "cost", "command", "variation", "result")),
         Fact("recorded", recorded, f"posenc table {see}; posenc plot {see}" if recorded else "", "see"),
     )

@@ -37,9 +37,9 @@ class TextPart(NamedTuple):
 
 
 class Text(Task, name="text"):
-    """Name the next byte of a text at every place (Shannon, 1951).
+    """Name the next byte of a text at every position (Shannon, 1951).
 
-    t h e ␣ c a t  ->  h e ␣ c a t ·      a row is n + 1 bytes of the text from a random place; the last is not asked
+    t h e ␣ c a t  ->  h e ␣ c a t ·      a row is n + 1 bytes of the text from a random start; the last is not asked
 
     `file` is a file of your own, absolute or relative to the working folder; `corpus` a text that a package holds:
     "pydoc", the topics of Python's `help()`, or "kjv", the King James Version (extra `corpora`). With `characters` a
