@@ -48,7 +48,7 @@ open: our runs do not decide it, for the reason after the colon:
 
 p: the exact two-sided sign test of an order, not corrected for how many orders there are.
 baseline: the best guess at the same sizes. Clear of it means above it by three standard errors of
-  the test set. † marks a published value that a baseline reaches, within the tolerance of the claim.
+  the test set. † marks a published value that a baseline reaches, within the claim's tolerance.
 error rates: compared by their logarithm, within a factor (×).
 best of several runs: compared with the best of all our runs at every learning rate. Median,
   brackets and n are those of the chosen rate.
