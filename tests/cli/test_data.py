@@ -87,8 +87,3 @@ def test_names_stay_inside_the_folder():
     results = made.results("evil", [made.rope((0,), label="../../<a>/b", task="..")])
     name = _folder(results, results.records[0], results.records[0].trials[0])
     assert name.startswith("_/") and len(Path(name).parts) == 3 and not {"..", "."} & {*Path(name).parts}
-
-
-def test_a_notebook_shows_the_table(tuned):
-    page = reading.load(tuned)._repr_html_()
-    assert "<table>" in page and "floor: guess" in page and ">rope<" in page.replace("rope (depth=2)", "rope")

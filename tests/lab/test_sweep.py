@@ -19,6 +19,7 @@ from posenc.lab.run import sweep as sweeping
 from posenc.lab.run.sweep import rehearse, sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
+from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.train.device import describe
 
@@ -165,7 +166,7 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
 
     line = store.read_plan(whole)[0]
     cell = plan.planned_run(line.run)
-    model, kept = restored(cell, whole, line.id), load(whole).params(line.id)
+    model, kept = restored(cell, whole, line.id), checkpoints.restore(whole, line.id)
     jax.tree.map(np.testing.assert_array_equal, jax.tree.leaves(pure(model)), jax.tree.leaves(kept))
     assert model.readout.get_value().shape[-1] == cell.task.classes, "and no class that the task does not have"
     lanes, seed = jax.tree.map(lambda a: a[None], model), jnp.full(1, line.knobs.seed, jnp.uint32)

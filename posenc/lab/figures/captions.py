@@ -14,7 +14,7 @@ from posenc.lab.figures.floor_lines import ONE
 from posenc.lab.figures.style import plain
 from posenc.lab.metrics import GAIN, NATS
 from posenc.lab.models.kinds import MODELS
-from posenc.lab.results.learned import at_floor
+from posenc.lab.results.learned import all_at_floor
 from posenc.lab.results.losses import SAID, falling
 from posenc.lab.results.rate_gaps import rate_gap
 from posenc.lab.results.results import Results, grouped, shortest_model
@@ -184,12 +184,8 @@ def still_falling(results: Results, table_cells: tuple[TableCell, ...]) -> list[
 
 def unlearned(results: Results, table_cells: tuple[TableCell, ...]) -> list[str]:
     """The tasks on which no scheme is above the best floor at any size trained on, and what to try."""
-    tasks = results.tasks()
-    names = []
-    for task in dict.fromkeys(c.task for c in table_cells):
-        measured = [(c, n) for c in table_cells if c.task == task for n in c.inside if c.values[n]]
-        if measured and all(at_floor(tasks[task], [c], [n]) for c, n in measured):
-            names.append(task)
+    by_task, tasks = grouped((cell.task, cell) for cell in table_cells), results.tasks()
+    names = [task for task, group in by_task.items() if task in tasks and all_at_floor(tasks[task], group)]
     if not names:
         return []
     return [

@@ -6,8 +6,6 @@ spread at each size. Tasks trained and measured at the same sizes share a block.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -24,7 +22,7 @@ from posenc.lab.figures.captions import (
     ties,
     unlearned,
 )
-from posenc.lab.figures.exports import harmless, latex, markdown
+from posenc.lab.figures.exports import as_csv, latex, markdown
 from posenc.lab.figures.fitting import Columns, narrow
 from posenc.lab.figures.html_table import TableBlock, html_table, with_floors
 from posenc.lab.figures.style import plain
@@ -73,11 +71,6 @@ def reading(table_cells: tuple[TableCell, ...], spreads: bool = True) -> str:
     if not metrics.keys() <= {named[unit] for unit in LOSSES}:
         line += f" {HEAD[-1]}: the largest size up to which every median is at least {HOLDS:g}."
     return line
-
-
-def as_html(results: Results) -> str:
-    """The table as notebooks show it: by the metric that every table shows."""
-    return table(results.shown(), "html")
 
 
 def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = True) -> list[str]:
@@ -295,26 +288,24 @@ def _csv(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns)
     """Write one header for all tasks. Each size has three columns of full precision: median, low, high. If an exact
     least loss is known, it and the median's distance from it are added."""
     sizes = columns.of(sorted({n for c in table_cells for n in c.values}))
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
     spreads = columns.brackets
     ends = ("", " low", " high") if spreads else ("",)
     exact = any(cell.exact for cell in table_cells)
     least = (" Bayes", " excess") if exact else ()
-    writer.writerow([*HEAD, *["spread"] * spreads, *(f"{n}{what}" for n in sizes for what in (*ends, *least))])
+    header = [*HEAD, *["spread"] * spreads, *(f"{n}{what}" for n in sizes for what in (*ends, *least))]
+    rows = []
     for cell in table_cells:
         sums = [summary(cell.values.get(n, ())) for n in sizes]
         kinds = sorted({s.kind for s in sums if s.n})
         numbers = []
         for n, s in zip(sizes, sums, strict=True):
-            numbers += ((s.median, s.low, s.high) if s.n else ("", "", ""))[: len(ends)]
+            numbers += ((s.median, s.low, s.high) if s.n else (None, None, None))[: len(ends)]
             bayes = cell.exact[n][1] if s.n and n in cell.exact else None
-            numbers += (("", "") if bayes is None else (bayes, s.median - bayes)) if exact else ()
+            numbers += ((None, None) if bayes is None else (bayes, s.median - bayes)) if exact else ()
         rate = cell.reported[0] if len(cell.reported) == 1 else _rates(cell)
-        holds = "" if cell.holds_to is None else cell.holds_to
-        head = [harmless(cell.task), harmless(cell.scheme), *_counts(cell), rate, holds, *["; ".join(kinds)] * spreads]
-        writer.writerow([*head, *numbers])
-    return buffer.getvalue()
+        head = [cell.task, cell.scheme, *_counts(cell), rate, cell.holds_to, *["; ".join(kinds)] * spreads]
+        rows.append(dict(zip(header, [*head, *numbers], strict=True)))
+    return as_csv(rows, header)
 
 
 def _at_rate(cell: TableCell, rate: float, sizes: Sequence[int]) -> dict[str, Any]:

@@ -98,9 +98,14 @@ def nothing_learned(record: GroupRecord) -> tuple[int, float, float] | None:
     reported = tuple(replace(trial, role=None) for trial in record.trials)
     results = Results("group", (replace(record, trials=reported),))
     (task,) = results.tasks().values()
-    measured = [(cell, n) for cell in cells(results) for n in cell.inside if cell.values[n]]
-    if not measured or not all(at_floor(task, [cell], [n]) for cell, n in measured):
+    if not (measured := all_at_floor(task, cells(results))):
         return None
     cell, n = max(measured, key=lambda pair: pair[1])
     floor = best_floor(task, [n])
     return None if floor is None else (n, summary(cell.values[n]).median, floor[1])
+
+
+def all_at_floor(task: TaskRecord, compared: Collection[TableCell]) -> list[tuple[TableCell, int]]:
+    """Return the cells of a task, each with a trained size at which it was measured, if all are at the floor there."""
+    measured = [(cell, n) for cell in compared for n in cell.inside if cell.values[n]]
+    return measured if all(at_floor(task, [cell], [n]) for cell, n in measured) else []

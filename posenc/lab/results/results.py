@@ -24,7 +24,6 @@ from posenc.lab.store import disk, records
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import GroupRecord, PlannedTrial, TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import echoed
-from posenc.language.modules import notebook
 
 CHOICES = ("task", "scheme", "family", "seed", "lr")
 """Facts by which results can be chosen."""
@@ -92,8 +91,6 @@ class Results:
     """The trials that chose learning rates, always by the metric of their task."""
     own: tuple[GroupRecord, ...] | None = None
     """The records by the metrics of their tasks, which choose learning rates, if another metric is shown."""
-
-    _repr_html_ = notebook("posenc.lab.figures.tables:as_html")
 
     def __post_init__(self):
         if any(trial.tuning for record in self.records for trial in record.trials):
@@ -178,14 +175,6 @@ class Results:
     def recorded_trials(self) -> list[tuple[GroupRecord, TrialRecord]]:
         """All trials with a result, those that chose a rate among them, each after its record."""
         return [(record, trial) for record in self._all_records for trial in record.trials]
-
-    def params(self, trial: str) -> Any:
-        """The trained parameters of a trial, where they were kept; this reads through Orbax and imports jax."""
-        if self.folder is None:
-            raise ValueError(f"The bundle {self.name!r} holds no parameters; load a folder run with --keep.")
-        from posenc.lab.store.checkpoints import restore
-
-        return restore(self.folder, trial)
 
     def provenance(self) -> dict[str, list[str]]:
         """Return the sources of the numbers: commits, libraries and devices, each with all values that occur."""
