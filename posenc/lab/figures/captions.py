@@ -12,7 +12,7 @@ from typing import Any
 
 from posenc.lab.figures.floor_lines import ONE
 from posenc.lab.figures.style import plain
-from posenc.lab.metrics import GAIN, NATS
+from posenc.lab.metrics import GAIN, LOSSES
 from posenc.lab.models.kinds import MODELS
 from posenc.lab.results.learned import all_at_floor
 from posenc.lab.results.losses import SAID, falling
@@ -49,19 +49,26 @@ EXACT |= {f"window {w}": f"one who sees the last {w} tokens" for w in (16, 64)}
 EXACT |= {ONE: "in all scored answers"}
 """The metrics of sources whose exact losses are known."""
 METRICS = {
-    **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},
-    **{"exact": "accuracy (whole answers)", "last": "accuracy (last token)", "beyond": "accuracy (beyond training)"},
-    **{NATS: "loss (nats)", "bits": "loss (bits)"},
-    GAIN: "gain (share of what the source allows)",
+    "token": ("accuracy (tokens)", "token accuracy"),
+    **dict.fromkeys(("accuracy", "error"), ("accuracy", "accuracy")),
+    "exact": ("accuracy (whole answers)", "whole answers right"),
+    "last": ("accuracy (last token)", "accuracy at the last token"),
+    "beyond": ("accuracy (beyond training)", "accuracy at positions beyond training"),
+    **{unit: (f"loss ({unit})", f"mean loss of answer tokens in {unit}, less is better") for unit in LOSSES},
+    GAIN: (
+        "gain (share of what the source allows)",
+        "share gained of what lies between the law of one token (0) and the exact least loss (1)",
+    ),
 }
-"""The name of each metric on an axis. Figures show the share right, also if the metric is an error."""
+"""The name of each metric on an axis, and in a sentence. Figures show the share right, also if the metric is an
+error."""
 ELSEWHERE = ("task", "scheme", "width", "depth", "heads", "shortest", "length", "then", "seed", "lr")
 """Settings that captions name otherwise: in labels, with the model, and as the sizes trained on."""
 
 
 def metric_named(metric: str) -> str:
     """Return the name of a metric on an axis."""
-    return METRICS.get(metric, f"accuracy ({plain(metric)})")
+    return METRICS[metric][0] if metric in METRICS else f"accuracy ({plain(metric)})"
 
 
 def brackets(table_cells: tuple[TableCell, ...]) -> str:

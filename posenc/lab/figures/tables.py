@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from posenc.lab.figures.captions import (
+    METRICS,
     brackets,
     counts,
     exceptions,
@@ -26,7 +27,7 @@ from posenc.lab.figures.exports import as_csv, latex, markdown
 from posenc.lab.figures.fitting import Columns, narrow
 from posenc.lab.figures.html_table import TableBlock, html_table, with_floors
 from posenc.lab.figures.style import plain
-from posenc.lab.metrics import GAIN, LOSSES, merit
+from posenc.lab.metrics import LOSSES, merit
 from posenc.lab.results.excess import effective_memories
 from posenc.lab.results.learned import above_floor, hindrance
 from posenc.lab.results.losses import falling
@@ -57,18 +58,14 @@ def table(results: Results, format: str = "text", columns: Columns = ALL) -> str
 
 def reading(table_cells: tuple[TableCell, ...], spreads: bool = True) -> str:
     """How a table is read: the metric, the brackets and the marks."""
-    named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
-    named |= {"last": "accuracy at the last token", "beyond": "accuracy at positions beyond training"}
-    named |= {unit: f"mean loss of answer tokens in {unit}, less is better" for unit in LOSSES}
-    named |= {GAIN: "share gained of what lies between the law of one token (0) and the exact least loss (1)"}
     metrics: dict[str, set[str]] = {}
     for cell in table_cells:
         if cell.metric:
-            metrics.setdefault(named.get(cell.metric, cell.metric), set()).add(plain(cell.task))
+            metrics.setdefault(METRICS.get(cell.metric, ("", cell.metric))[1], set()).add(plain(cell.task))
     shown = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
     beside = f"Brackets: {brackets(table_cells)}" if spreads else "Spreads are left out"
     line = f"Median of runs; {'; '.join(shown) or 'no result yet'}. {beside}. * sizes trained on."
-    if not metrics.keys() <= {named[unit] for unit in LOSSES}:
+    if not metrics.keys() <= {METRICS[unit][1] for unit in LOSSES}:
         line += f" {HEAD[-1]}: the largest size up to which every median is at least {HOLDS:g}."
     return line
 

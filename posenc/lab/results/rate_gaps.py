@@ -22,8 +22,6 @@ class RateGap:
     scheme: str
     size: int
     """The size at which two of them differ most."""
-    sizes: tuple[int, ...]
-    """All sizes at which two of them differ."""
     by_rate: Mapping[float, Summary]
     """Rate to its runs at `size`."""
     tuning: bool
@@ -44,8 +42,8 @@ def rate_gap(cell: TableCell) -> RateGap | None:
     tuning = len(cell.reported) < 2
     rates, runs = (cell.ties, cell.tuning_runs) if tuning else (cell.reported, cell.runs)
     by_size = {n: by_rate(runs[n], rates) for n in runs if n > cell.trained[1]}
-    sizes = tuple(n for n, of in by_size.items() if len(of) > 1 and _apart(runs[n], of, cell.examples[n]))
-    gaps = [RateGap(cell.task, cell.scheme, n, sizes, by_size[n], tuning) for n in sizes]
+    apart = [n for n, of in by_size.items() if len(of) > 1 and _apart(runs[n], of, cell.examples[n])]
+    gaps = [RateGap(cell.task, cell.scheme, n, by_size[n], tuning) for n in apart]
     return max(gaps, key=lambda gap: gap.width, default=None)
 
 
