@@ -16,7 +16,7 @@ def test_the_head_with_most_weight_so_many_places_back_is_found():
     layers = [np.stack([weights(1, 0.9), weights(3, 0.2)]), np.stack([weights(3, 0.7), weights(2, 1.0)])]
     one = diagonals.steepest("rope", layers, 3, 4)
     assert (one.layer, one.head, one.share) == (2, 1, pytest.approx(0.7)) and one.sum == pytest.approx(0.2 + 0.7)
-    with pytest.raises(ValueError, match="--len is 6; take more than the 6 places"):
+    with pytest.raises(ValueError, match="--len is 6; take more than the 6 positions"):
         diagonals.steepest("rope", layers, 6, 4)
 
 

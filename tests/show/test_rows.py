@@ -89,7 +89,7 @@ def test_what_was_not_recorded_is_refused_in_a_sentence():
     for draw in (curves, steps):
         with pytest.raises(ValueError, match="hold no loss along training; train again under a new --name"):
             draw(made.results("old", (bare,)))
-    with pytest.raises(ValueError, match="'old' hold no hits by place: older versions did not count them"):
+    with pytest.raises(ValueError, match="'old' hold no hits by position: older versions did not count them"):
         place_curve(made.results("old", (bare,)))
     exact = {**made.rope(), "task": {**made.rope()["task"], "metric": "exact"}}
     with pytest.raises(ValueError, match="hold no guess at one token, so no loss is known to be small"):
