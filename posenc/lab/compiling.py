@@ -12,29 +12,39 @@ from typing import Any
 
 import jax
 
-LEVEL = "xla_backend_optimization_level"
+LEVEL, EMITTERS = "xla_backend_optimization_level", "xla_cpu_use_fusion_emitters"
 COMPILED = "/jax/core/compile/backend_compile_duration"
 """jax reports this of every program, those taken from the compilation cache included."""
 KEPT = "/jax/compilation_cache/cache_hits"
-OFTEN, SELDOM = 1, 0
-"""Levels at which XLA optimises a program for processors. A program that runs often is as fast at 1 as at the default
-of 3, and compiles in nine tenths of the time. One that runs a few times for each group of trials saves a third to a
-half at 0."""
+OFTEN = ((LEVEL, 1),)
+"""XLA's options of steps on processors: they are as fast as by its default level of 3, and compile in nine tenths of
+the time."""
+SOMETIMES = ((LEVEL, 1), (EMITTERS, False))
+"""Options of what runs some ten times for each trial: it is as fast, and compiles in two thirds of that time. Steps
+would be a tenth slower."""
+SELDOM = ((LEVEL, 0),)
+"""Options of what runs a few times for each group of trials: it is slower, and compiles in two thirds of the time. It
+keeps the emitters, which decide the last digits of the numbers that are drawn."""
 
 
 @functools.cache
-def options(level: int) -> dict[str, Any] | None:
-    """Return XLA's options for a level. It is None if XLA knows no such option, since they change from version to
-    version."""
-    if level != OFTEN:
-        return None if options(OFTEN) is None else {LEVEL: level}
-    if jax.default_backend() != "cpu" or LEVEL in os.environ.get("XLA_FLAGS", ""):
-        return None
+def options(wanted: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    """Return those of some options that XLA knows, since they change from version to version. An option that its flags
+    name is left out."""
+    if jax.default_backend() != "cpu":
+        return {}
+    return {
+        name: value for name, value in wanted if name not in os.environ.get("XLA_FLAGS", "") and _known(name, value)
+    }
+
+
+def _known(name: str, value: Any) -> bool:
+    """Tell whether XLA compiles with an option."""
     try:
-        jax.jit(lambda: 0, compiler_options={LEVEL: level}).lower().compile()
+        jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
     except Exception:  # of a type that differs, too
-        return None
-    return {LEVEL: level}
+        return False
+    return True
 
 
 class Programs:
@@ -43,9 +53,9 @@ class Programs:
     `jax.jit` drops all programs of a function or none. Here those stay that were compiled ahead and are not called yet.
     """
 
-    def __init__(self, f: Callable[..., Any], static: int, donated: tuple[int, ...] = (), level: int = OFTEN):
+    def __init__(self, f: Callable[..., Any], static: int, donated: tuple[int, ...] = (), wanted: Any = SOMETIMES):
         functools.update_wrapper(self, f)
-        self._f, self._static, self._donated, self._level = f, static, donated, level
+        self._f, self._static, self._donated, self._wanted = f, static, donated, wanted
         self._by_key: dict[Hashable, Any] = {}
         self._called: set[Hashable] = set()
 
@@ -85,7 +95,7 @@ class Programs:
         key = (static, jax.tree.structure(first))  # that of a model or a state holds its scheme
         if key not in self._by_key:
             f = functools.wraps(self._f)(functools.partial(self._f, *static))
-            self._by_key[key] = jax.jit(f, donate_argnums=self._donated, compiler_options=options(self._level))
+            self._by_key[key] = jax.jit(f, donate_argnums=self._donated, compiler_options=options(self._wanted))
         return key, self._by_key[key]
 
 

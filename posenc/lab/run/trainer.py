@@ -6,6 +6,7 @@ it to the driver.
 
 from __future__ import annotations
 
+import functools
 import math
 import socket
 import time
@@ -39,6 +40,8 @@ from posenc.lab.train.training import ROUNDING, Program, ResolvedRun, as_arrays,
 T = TypeVar("T")
 POINTS = 50
 """The least number of points of a loss curve, if there are as many steps."""
+SHORT = 512
+"""Tokens of an example up to which floors are counted while a group trains; those of longer ones take much memory."""
 BYTES = 2**28
 """Bytes of the beginnings that are kept on the host; the oldest go first, and one that is larger is not kept."""
 
@@ -132,13 +135,15 @@ class Trainer:
         self._compiler = Compiler()
 
     def compile_ahead(self, group: Assigned, *parts: str) -> None:
-        """Compile the programs of a group in a thread, or only these parts; one that goes on under another scheme
-        compiles its own."""
+        """Compile the programs of a group and count its floors in a thread, or only these parts; one that goes on under
+        another scheme compiles its own."""
         if len(stages(group.resolved, group.lines[0].steps)) > 1:
             return
         rows, knobs, sizes = group.lines[0].rows, group.lane(self.lanes), [n for n, _ in group.evaluated]
         ahead = Ahead(group.resolved, group.stride, rows, self.lanes, knobs, sizes).parts
-        self._compiler.begin(group.name, {part: ahead[part] for part in parts or ahead})
+        if group.resolved.task.tokens(max(sizes)) <= SHORT:
+            ahead |= {"floors": functools.partial(self._floors_of, group)}
+        self._compiler.begin(group.name, {part: ahead[part] for part in parts or ahead if part in ahead})
 
     def close(self) -> None:
         """Compile nothing more."""
@@ -241,7 +246,8 @@ class Trainer:
             _trial(line, n, (sizes, trained), group.spacing, point.losses, evaluated, places[n], int(diverged[n]))
             for n, line in enumerate(group.lines)
         ]
-        task = task_record(resolved, sizes, rows, self._floors_of(resolved, sizes), sums.places["scored"][0], exact)
+        self._compiler.settle(group.name, "floors")
+        task = task_record(resolved, sizes, rows, self._floors_of(group), sums.places["scored"][0], exact)
         provenance = self._process | {"seconds": clock.seconds, "compiled": compiled.as_record()}
         provenance["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
         shared, models = group.lines[0], {}
@@ -264,9 +270,9 @@ class Trainer:
         if point.step:
             saver.offer(point)
 
-    def _floors_of(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> dict[str, Table]:
-        """The floors of a task, which are counted once in a sweep."""
-        key = (resolved.task, sizes, resolved.run.trained_to)
+    def _floors_of(self, group: Assigned) -> dict[str, Table]:
+        """The floors of a group's task, which are counted once in a sweep."""
+        key = (group.resolved.task, group.lines[0].sizes, group.resolved.run.trained_to)
         if key not in self._floors:
             self._floors[key] = floors_by_metric(*key)
         return self._floors[key]

@@ -240,7 +240,7 @@ class Worker:
     def _compile_ahead(self, now: Assigned, following: tuple[str, list[PlannedTrial]] | None) -> None:
         """Have a thread compile what this group is evaluated by, and all of the next one."""
         with contextlib.suppress(Exception):  # what is wrong with a group is said when it is its turn
-            self.trainer.compile_ahead(now, "evaluate")
+            self.trainer.compile_ahead(now, "evaluate", "floors")
             if following is not None and len(store.held(self.folder)) == 1:  # else another worker may take it
                 name, lines = following
                 self.trainer.compile_ahead(now._replace(name=name, lines=lines, resolved=self.runs(lines[0])))

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, UInt32
 
-from posenc.lab.compiling import SELDOM, Programs
+from posenc.lab.compiling import Programs
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Run
 from posenc.lab.tasks import Batch, Task
@@ -85,7 +85,7 @@ class Draws(NamedTuple):
     buckets: Int[Array, " stride"]
 
 
-@functools.partial(Programs, static=2, level=SELDOM)
+@functools.partial(Programs, static=2)
 def draw_sizes(sizes: StepSizes, stride: int, seeds: UInt32[Array, " lanes"], first: Int[Array, ""]) -> Draws:
     """The sizes and keys of the `stride` steps from `first` on."""
     n = first + jnp.arange(stride, dtype=jnp.int32)

@@ -8,6 +8,7 @@ left out of the shape if the scheme's parameters do not depend on it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -45,6 +46,7 @@ class StepShape(NamedTuple):
         return self.scheme, self.shape
 
 
+@functools.lru_cache(maxsize=2**10)  # a plan asks for each run's several times, and each is traced
 def step_shape(scheme: Any, shape: Shape, schedule: str, batching: Batching) -> StepShape:
     """The shape of the program that trains a model of this `shape` on such batches."""
     padded = shape._replace(

@@ -25,7 +25,7 @@ from posenc.coordinates import check_index
 from posenc.core.compose import layers, parts
 from posenc.core.scheme import Dims
 from posenc.core.shapes import label
-from posenc.lab.compiling import SELDOM, Programs, forget
+from posenc.lab.compiling import OFTEN, SELDOM, Programs, forget
 from posenc.lab.models import kinds, stems
 from posenc.lab.models.carry import carried
 from posenc.lab.models.draws import WeightDraw
@@ -310,13 +310,13 @@ def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int])
     return keys | evaluation.programs(all_stages[-1][0], rows, sizes)
 
 
-@functools.partial(Programs, static=3, level=SELDOM)
+@functools.partial(Programs, static=3, wanted=SELDOM)
 def initial_states(scheme: Any, shape: Shape, arrangement: Arrangement, *args: Any) -> State:
     """`begin` in each lane."""
     return lanes(functools.partial(begin, scheme, shape), arrangement, 2)(*args)
 
 
-@functools.partial(Programs, static=2, donated=(0,))
+@functools.partial(Programs, static=2, donated=(0,), wanted=OFTEN)
 def train_segment(step: StepShape, arrangement: Arrangement, *args: Any) -> tuple[State, Array]:
     """`steps_on` in each lane."""
     return lanes(functools.partial(steps_on, step), arrangement, 4)(*args)
