@@ -11,9 +11,10 @@ import pytest
 
 from posenc.lab.train import device
 from tests import night
-from tests.effort import try_little
+from tests.effort import share_contexts, try_little
 
 try_little()
+share_contexts()
 gc.set_threshold(100_000, 20, 100)  # jax keeps much, and by default it is all walked again and again
 DEVICES = 2
 jax.config.update("jax_num_cpu_devices", DEVICES)

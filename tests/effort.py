@@ -1,10 +1,12 @@
 """How hard XLA tries: little in the tests, since compiling is most of their time, and as for users where bits count."""
 
 import os
+import threading
 from importlib.metadata import version
 from typing import Any
 
 import jax
+from jax._src.interpreters import mlir
 
 from posenc.contract.case import LITTLE
 
@@ -24,6 +26,30 @@ def try_little() -> None:
     """
     said = " ".join(f"--{name}={str(value).lower()}" for name, value in (LITTLE | ONE_PIECE).items())
     os.environ["XLA_FLAGS"] = f"{said} {os.environ.get('XLA_FLAGS', '')}".strip()
+
+
+PROGRAMS = 200
+"""How many programs of a thread are lowered in one context; what they share lives as long as it."""
+
+
+class Contexts(threading.local):
+    """What makes the context that a program is lowered in: one for many of them, since a small program costs a quarter
+    less without its own."""
+
+    def __init__(self, make: Any):
+        self._make, self._left, self._context = make, 0, None
+
+    def __call__(self) -> Any:
+        if not self._left:
+            self._context, self._left = self._make(), PROGRAMS
+        self._left -= 1
+        return self._context
+
+
+def share_contexts() -> None:
+    """Lower many programs in one context of MLIR, where this jax makes its contexts by a function of this name."""
+    if hasattr(mlir, "make_ir_context"):
+        mlir.make_ir_context = Contexts(mlir.make_ir_context)
 
 
 def as_for_users(program: Any, static: int) -> Any:
