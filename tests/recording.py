@@ -101,13 +101,20 @@ def engine():
     files = sorted(path for folder in ENGINE for path in (root / folder).rglob("*.py"))
     whole = hashlib.sha256(version("jax").encode())
     for path in files:
-        whole.update(path.relative_to(root).as_posix().encode() + code(path.read_text(encoding="utf-8")).encode())
+        whole.update(path.relative_to(root).as_posix().encode() + read(path.read_text(encoding="utf-8"))[0].encode())
     return whole.hexdigest()[:16]
 
 
-def code(source):
-    """The syntax tree of a source without comments, layout and strings that only document: words change no number."""
+@functools.cache
+def read(source):
+    """The code of a source, and the names of all that it imports from modules."""
     tree = ast.parse(source)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return code(tree), {n.module for n in nodes} | {f"{n.module}.{a.name}" for n in nodes for a in n.names}
+
+
+def code(tree):
+    """The syntax tree of a source without comments, layout and strings that only document: words change no number."""
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
             if isinstance(of := getattr(node, name, None), list):
@@ -129,10 +136,7 @@ def digest(name):
         module = importlib.import_module(open_.pop())
         if module.__name__ in sources:
             continue
-        source = inspect.getsource(module)
-        sources[module.__name__] = code(source)
-        nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ImportFrom)]
-        named = {n.module for n in nodes} | {f"{n.module}.{a.name}" for n in nodes for a in n.names}
+        sources[module.__name__], named = read(inspect.getsource(module))
         open_ += sorted(n for n in named if n.startswith(SHARED) and (root / f"{n.replace('.', '/')}.py").exists())
     return hashlib.sha256("".join(sources[n] for n in sorted(sources)).encode()).hexdigest()[:16]
 

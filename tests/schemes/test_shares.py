@@ -26,11 +26,15 @@ SHARES = {
 }
 
 
+def sizes(groups=H, length=L):
+    return posenc.Dims(H * D, H, D, trained=length, key_heads=groups)
+
+
 class Problem:
     """A text with shares, and its heads one share after another under the scheme of each."""
 
     def __init__(self, text, groups=H, length=L):
-        self.dims = posenc.Dims(H * D, H, D, trained=length, key_heads=groups)
+        self.dims = sizes(groups, length)
         self.scheme = posenc.bind(text, self.dims)
         draw = np.random.default_rng(1).normal
         start = posenc.init(self.scheme, jax.random.key(0), self.dims)
@@ -96,7 +100,7 @@ def test_shares_of_one_key_head_are_taken_wherever_they_end(x64):
     np.testing.assert_allclose(out, posenc.attend(scheme, params, problem.q, k, v), atol=1e-12)
 
 
-@pytest.mark.parametrize("text", [t for t in SHARES if "cache" not in posenc.bind(t, Problem(t).dims).limits])
+@pytest.mark.parametrize("text", [t for t in SHARES if "cache" not in posenc.bind(t, sizes()).limits])
 def test_a_cache_decodes_what_the_whole_text_gives(text, x64):
     problem = Problem(text, 2)
     whole = problem.together(segments=SEGMENTS)
