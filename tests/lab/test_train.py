@@ -241,12 +241,16 @@ def test_steps_on_vectors_are_those_of_optax_on_each_array():
     ours, vectors = adamw(knobs, 0.1), packing.pack(model)
     assert jax.tree.all(jax.tree.map(np.array_equal, packing.unpack(vectors), model))
     state, moments = plain.init(model), ours.init(vectors)
-    for n in range(3):
-        gradient = jax.tree.map(lambda a, n=n: jnp.cos(n + jnp.arange(a.size, dtype=a.dtype)).reshape(a.shape), model)
+
+    @jax.jit
+    def step(n, model, state, vectors, moments):
+        gradient = jax.tree.map(lambda a: jnp.cos(n + jnp.arange(a.size, dtype=a.dtype)).reshape(a.shape), model)
         update, state = plain.update(gradient, state, model)
-        model = optax.apply_updates(model, update)
-        update, moments = ours.update(packing.pack(gradient), moments, vectors)
-        vectors = optax.apply_updates(vectors, update)
+        change, moments = ours.update(packing.pack(gradient), moments, vectors)
+        return optax.apply_updates(model, update), state, optax.apply_updates(vectors, change), moments
+
+    for n in range(3):
+        model, state, vectors, moments = step(np.float32(n), model, state, vectors, moments)
     for a, b in zip(jax.tree.leaves(packing.unpack(vectors)), jax.tree.leaves(model), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
 
