@@ -1,5 +1,7 @@
 """Tokens without a place, such as registers: no bias or rotation is theirs, in every kernel."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,17 +34,16 @@ class Problem:
         self.params = jax.tree.map(lambda a: a + 0.3 * np.cos(np.arange(a.size).reshape(a.shape)), start)
 
     def attend(self, scheme=None, **about):
-        about = {"positions": PLACES, "mask": "full"} | about
-        return posenc.attend(self.scheme if scheme is None else scheme, self.params, Q, K, V, **about)
+        scheme, about = scheme or self.scheme, {"positions": PLACES, "mask": "full"} | about
+        return jax.jit(functools.partial(posenc.attend, scheme, **about))(self.params, Q, K, V)
 
 
 def weights(problem, scheme, **about):
     """The weights of attention, `[B, H, L, L]`, without what is added to values."""
-    columns = []
+    columns, about = [], {"positions": PLACES, "mask": "full"} | about
+    run = jax.jit(lambda v: posenc.attend(scheme, problem.params, Q, K, v, **about))
     for n in range(0, L, D):
         hot = np.broadcast_to(np.eye(L, D, -n)[None, :, None], (B, L, G, D))
-        arguments = {"positions": PLACES, "mask": "full"} | about
-        run = lambda v: posenc.attend(scheme, problem.params, Q, K, v, **arguments)  # noqa: B023, E731
         columns.append((run(hot) - run(np.zeros_like(hot)))[..., : L - n])
     return np.moveaxis(np.concatenate(columns, -1), 1, 2)
 
@@ -118,7 +119,7 @@ def test_gradients_pass_them_by(kernel, small_blocks, x64):  # noqa: F811
     run = lambda p, kernel: (  # noqa: E731
         posenc.attend(problem.scheme, p, Q, K, V, positions=PLACES, mask="full", kernel=kernel) ** 2
     ).sum()
-    ours, square = (jax.grad(run)(problem.params, k) for k in (kernel, "dense"))
+    ours, square = (jax.jit(jax.grad(run), static_argnums=1)(problem.params, k) for k in (kernel, "dense"))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11), ours, square)
     assert all(np.isfinite(a).all() for a in jax.tree.leaves(ours))
 

@@ -1,5 +1,7 @@
 """Windows that count positions: in every kernel, beside documents, sinks, key heads and caches."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +25,8 @@ Q, (K, V), X = DRAW(size=(B, L, H, D)), DRAW(size=(2, B, L, G, D)), DRAW(size=(B
 
 def attend(text, **about):
     scheme = posenc.bind(text, DIMS)
-    return posenc.attend(scheme, posenc.init(scheme, jax.random.key(0), DIMS), Q, K, V, **about)
+    run = jax.jit(functools.partial(posenc.attend, scheme, **about))
+    return run(posenc.init(scheme, jax.random.key(0), DIMS), Q, K, V)
 
 
 def seen(places, mask, near, sinks=0, segments=None):
@@ -79,9 +82,11 @@ def test_a_query_of_a_prompt_that_is_padded_sees_as_many_real_keys(x64):
     """Gemma counts positions, which padding between two tokens leaves out."""
     segments, places = np.array([1, 1, 0, 0, 1], np.int32), np.array([0, 1, 1, 1, 2], np.int32)
     q = DRAW(size=(5, 1, D))
-    by = lambda of: posenc.attend(  # noqa: E731
-        posenc.parse(f"nope + window(2{of})"), None, q, q, q, positions=places, segments=segments
-    )
+
+    def by(of):
+        scheme = posenc.parse(f"nope + window(2{of})")
+        return jax.jit(functools.partial(posenc.attend, scheme, None, positions=places, segments=segments))(q, q, q)
+
     alone = posenc.attend(posenc.parse("nope + window(2)"), None, *[q[[0, 1, 4]]] * 3)
     np.testing.assert_allclose(by(", of='positions'")[4], alone[2], atol=1e-12)
     assert not np.allclose(by("")[4], alone[2])
@@ -107,7 +112,7 @@ def test_gradients_through_tiles_are_those_of_the_square(small_blocks, x64):  # 
     run = lambda q, kernel: (  # noqa: E731
         posenc.attend(scheme, None, q, K, V, positions=PLACES.astype(float), kernel=kernel) ** 2
     ).sum()
-    tiles, square = (jax.grad(run)(jnp.asarray(Q), kernel) for kernel in ("tiled", "dense"))
+    tiles, square = (jax.jit(jax.grad(run), static_argnums=1)(Q, kernel) for kernel in ("tiled", "dense"))
     np.testing.assert_allclose(tiles, square, atol=1e-11)
 
 

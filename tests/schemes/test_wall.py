@@ -1,5 +1,7 @@
 """Decay feature by feature, beyond the few tokens of its oracle: blocks, strong gates, documents, caches and memory."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -47,7 +49,7 @@ def test_every_kernel_is_the_equation_under_gates_of_any_strength(kernel, streng
     about = {"segments": DOCUMENTS, "kernel": kernel}
     run = lambda q, k, v, x: posenc.attend(posenc.parse("wall"), params, q, k, v, x=x, **about)  # noqa: E731
     np.testing.assert_allclose(jax.jit(run)(q, k, v, x), equation(q, k, v, x, params, DOCUMENTS), atol=1e-10)
-    loss = lambda *a: (run(*a) ** 2).sum()  # noqa: E731
+    loss = jax.jit(lambda *a: (run(*a) ** 2).sum())
     grads = jax.jit(jax.grad(loss, (0, 1, 2, 3)))(q, k, v, x)
     assert all(jnp.isfinite(g).all() for g in grads)
     step = 1e-6 * np.random.default_rng(1).normal(size=x.shape)
@@ -57,7 +59,8 @@ def test_every_kernel_is_the_equation_under_gates_of_any_strength(kernel, streng
 
 def test_float32_is_as_accurate_far_down_a_text():
     q, k, v, x, params = drawn(3.0, np.float32)
-    out = posenc.attend(posenc.parse("wall"), params, q, k, v, x=x, segments=DOCUMENTS)
+    run = jax.jit(functools.partial(posenc.attend, posenc.parse("wall"), segments=DOCUMENTS))
+    out = run(params, q, k, v, x=x)
     np.testing.assert_allclose(out, equation(q, k, v, x, params, DOCUMENTS), atol=2e-4)
 
 
@@ -98,7 +101,8 @@ def test_halves_of_halves_and_far_keys_are_what_blocks_make(x64):
             return (made * jnp.cos(jnp.arange(made.size).reshape(made.shape))).sum()
 
         (ours, pulled), (theirs, expected) = (
-            jax.value_and_grad(lambda *a, f=f: total(f, *a), (0, 1, 2))(q, k, sums) for f in (decayed, _by_blocks)
+            jax.jit(jax.value_and_grad(functools.partial(total, f), (0, 1, 2)))(q, k, sums)
+            for f in (decayed, _by_blocks)
         )
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12), pulled, expected)
