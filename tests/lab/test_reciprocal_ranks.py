@@ -36,4 +36,4 @@ def test_a_task_on_which_no_scheme_is_clear_of_its_floor_leaves_a_mean_rank():
     carried = Evidence(measured({"copy": live, "dead": dict.fromkeys(live, (0.0,))}))
     assert reciprocal_ranks(claim, carried) == {0: 1.0}
     (found,) = findings([claim], measured({"dead": dict.fromkeys(live, (0.0,))}))
-    assert found.verdict == UNINFORMATIVE and "no task has a scheme clear of its floor" in found.reason
+    assert found.verdict == UNINFORMATIVE and "no task has a scheme clear of its baseline" in found.reason
