@@ -13,6 +13,7 @@ from posenc.lab.cli import report as command
 from posenc.lab.report import vega
 from posenc.lab.report.page import MARKER
 from posenc.lab.results.results import load
+from posenc.lab.spec import atlas
 from posenc.lab.store import folder as store
 from tests.lab import made
 
@@ -114,6 +115,12 @@ def test_every_seed_is_in_the_figure_with_its_value_at_every_size(posenc):
         wanted = f"{row.scheme}, seed {row.seed}: "
         (title,) = [t for t in re.findall('aria-label="([^"]*)"', page) if t.startswith(wanted) and "at 32" in t]
         assert f"{row.value:.2f} at {row.size}" in title
+
+
+def test_a_task_of_the_atlas_has_its_title_in_a_run_of_ones_own(posenc):
+    made.filled("mine", [made.rope(task="token_k_back(k=3)")])
+    title = atlas.PROBES["offset"].title
+    assert f"{title} (token_k_back(k=3))" in Seen(written(posenc, "mine")).text
 
 
 def test_texts_of_records_show_as_text(posenc):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -91,13 +91,19 @@ class WriteReport:
         )
 
     def _load(self, run: str) -> tuple[Results, Experiment | None]:
-        """The results of a run, by the metric requested and in the words of its experiment, where it is one."""
+        """The results of a run, by the metric requested, in the words of its experiment or of the atlas."""
         from posenc.lab.figures.figures import worded
+        from posenc.lab.results.words import Words
+        from posenc.lab.spec import atlas
         from posenc.lab.spec.experiment_file import from_file
 
         path, results = experiment_of(run), stored(run)
         experiment = None if path is None else from_file(path, yes=True)
-        results = worded(experiment, results, self.metric) if experiment else results.shown(self.metric)
+        if experiment is None:
+            words = Words({probe.task: probe.title for probe in atlas.PROBES.values()})
+            results = replace(results.shown(self.metric), words=words)
+        else:
+            results = worded(experiment, results, self.metric)
         report(results.problems)
         return filter_results(results, self.only), experiment
 
