@@ -22,9 +22,8 @@ the time."""
 SOMETIMES = ((LEVEL, 1), (EMITTERS, False))
 """Options of what runs some ten times for each trial: it is as fast, and compiles in two thirds of that time. Steps
 would be a tenth slower."""
-SELDOM = ((LEVEL, 0),)
-"""Options of what runs a few times for each group of trials: it is slower, and compiles in two thirds of the time. It
-keeps the emitters, which decide the last digits of the numbers that are drawn."""
+SELDOM = ((LEVEL, 0), (EMITTERS, False))
+"""Options of what runs a few times for each group of trials: it is slower, and compiles in a quarter of the time."""
 
 
 @functools.cache

@@ -126,7 +126,7 @@ def test_examples_of_the_set_are_not_evaluated(met):
     with jax.disable_jit():
         for choosing in (False, True):
             batch = evaluation.examples_at(cell.task, 8, (6,), 6, choosing)
-            evaluation.examined(cell, model, jnp.uint32(0), 6, batch)
+            evaluation.examined(cell, model, jnp.uint32(0), (6,), 6, batch)
     trained = {row for step in (0, 1) for row in met(cell.run, step)[0]}
     assert len(trained) == 8 and len(set(rows)) == 16 and not trained & set(rows)
 
@@ -159,7 +159,7 @@ def test_evaluation_is_as_training_was_only_where_a_run_asks_for_it():
             return jnp.zeros((*given.tokens.shape, cell.task.classes))
 
         with jax.disable_jit():
-            evaluation.examined(cell, model, jnp.uint32(0), 6, evaluation.examples_at(cell.task, 4, (6,), 6))
+            evaluation.examined(cell, model, jnp.uint32(0), (6,), 6, evaluation.examples_at(cell.task, 4, (6,), 6))
     assert told == {"plain": False, "as_trained": True}
 
 

@@ -87,7 +87,7 @@ def test_programs_of_a_sweep_are_schemes_and_tasks_and_not_their_product():
     many = programs((run(scheme=s, task=t) for t in tasks for s in ("rope", "alibi", "nope")), plan)
     kinds = [kind for kind, *_ in many]
     assert {k: kinds.count(k) for k in kinds} == {
-        "steps": 3, "initial": 3, "sums": 3, "batches": 3, "examples": 3, "sizes": 1
+        "steps": 3, "initial": 3, "sums": 6, "batches": 3, "examples": 3, "sizes": 1
     }  # fmt: skip
 
 
@@ -121,15 +121,17 @@ def test_sizes_of_many_tokens_are_not_padded_where_nothing_is_drawn(monkeypatch)
     for scheme, lengths in (("alibi", [11, 129, 183]), ("alibi @ random_sorted(400)", [11, 183, 183])):
         cell = resolve(dataclasses.replace(small, scheme=scheme))
         batches = [evaluation.examples_at(cell.task, 2, sizes, n) for n in sizes]
-        own = [evaluation.own_tokens(cell, n, batch) for n, batch in zip(sizes, batches, strict=True)]
+        own = [evaluation.own_tokens(cell, sizes, n, batch) for n, batch in zip(sizes, batches, strict=True)]
         assert [batch.tokens.shape[1] for batch in own] == lengths
         sums = [key for key in evaluation.programs(cell, 2, sizes) if key[0] == "sums"]
         assert len(sums) == len({*lengths})
+        short = [(4, 8), (8, 8), (20, 40), (40, 40)] if lengths[1] == 129 else [(4, 40), (40, 40)]
+        assert all(evaluation.own_size(cell, (4, 8, 20, 40), n) == to for n, to in short)
     cell = resolve(dataclasses.replace(small, scheme="alibi"))
     model, batch = started(cell).model, evaluation.examples_at(cell.task, 2, sizes, 63)
-    count = lambda: evaluation.examined(cell, model, jnp.uint32(0), 63, batch)  # noqa: E731
+    count = lambda: evaluation.examined(cell, model, jnp.uint32(0), sizes, 63, batch)  # noqa: E731
     apart = count()
-    monkeypatch.setattr(evaluation, "own_tokens", lambda resolved, n, batch: batch)
+    monkeypatch.setattr(evaluation, "own_tokens", lambda resolved, sizes, n, batch: batch)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), apart, count())
 
 

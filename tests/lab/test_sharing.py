@@ -36,7 +36,7 @@ def met(monkeypatch):
             for choosing in (False, True):
                 parts = []
                 batch = evaluation.examples_at(cell.task, 8, (4, 6), 4, choosing)
-                evaluation.examined(cell, model, jnp.uint32(seed), 4, batch)
+                evaluation.examined(cell, model, jnp.uint32(seed), (4, 6), 4, batch)
                 seen.append(b"".join(parts))
         given, shapes = given_at(cell, seed, 0)
         training.loss_and_gradient(shapes, jnp.float32(0), Knobs(seed=seed), jnp.int32(0), given, 3)

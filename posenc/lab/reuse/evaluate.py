@@ -150,7 +150,7 @@ def groups(
             at: dict[tuple[int, ...], dict[str, int]] = {}
             for n in question.sizes:
                 batch = evaluation.examples_at(resolved.task, question.rows, question.sizes, n)
-                counts = evaluation.examined(resolved, model, seed, n, batch)
+                counts = evaluation.examined(resolved, model, seed, question.sizes, n, batch)
                 counts = row_gains(resolved.task, batch, n, resolved.run.length, counts)
                 strata = {SIZE: np.full(question.rows, n), **jax.device_get(batch.strata)}
                 _add(at, np.stack([strata[name] for name in by], 1), counts)

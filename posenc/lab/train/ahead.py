@@ -62,7 +62,7 @@ class Ahead(NamedTuple):
         model, lowered = self._made(self._state()).model, set[str]()
         for n in self.sizes:
             batch = jax.eval_shape(functools.partial(evaluation.examples_at, task, self.rows, self.sizes, n))
-            batch = jax.eval_shape(functools.partial(evaluation.own_tokens, run, n), batch)
+            batch = jax.eval_shape(functools.partial(evaluation.own_tokens, run, self.sizes, n), batch)
             scored = jax.eval_shape(functools.partial(evaluation.scored_examples, run, run.step.coordinates), batch)
             if str(scored) not in lowered:
                 lowered.add(str(scored))

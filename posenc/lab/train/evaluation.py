@@ -44,8 +44,8 @@ DRAWS = 16
 """Draws of random positions over which the sequences of one size are evaluated."""
 HALF = 2**12
 """Sums are of quotients and rests by this: those of losses over many rows do not fit 32 bits."""
-SHORT = 128
-"""Tokens up to which padding costs less than one more program."""
+SHORT, SHORTEST = 128, 32
+"""Tokens up to which sizes share two programs, and up to which they share one."""
 
 
 class ScoredExamples(NamedTuple):
@@ -65,17 +65,30 @@ class Counting(NamedTuple):
     """True if dropout and shifts act as in training."""
 
 
-def rounds(task: Task, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The padded sizes of examples, few, so that these differ little in shape; none wastes more than a factor of three.
+def rounds(task: Task, sizes: Sequence[int], short: int = SHORT, waste: int = 3) -> tuple[int, ...]:
+    """The padded sizes of examples, few, so that these differ little in shape; none wastes more than this factor, but
+    among sizes of at most `short` tokens.
 
-    Where evaluation draws something they decide what, and are programs; see `own_tokens` for where it draws nothing.
+    Where evaluation draws something they decide what, and are programs; see `own_size` for where it draws nothing.
     """
     kept: list[int] = []
     for n in sorted(sizes, reverse=True):
         last = task.tokens(kept[-1]) if kept else math.inf
-        if last > SHORT and task.tokens(n) * 3 < last:
+        if last > short and task.tokens(n) * waste < last:
             kept.append(n)
     return tuple(reversed(kept))
+
+
+def own_size(resolved: Any, sizes: Sequence[int], n: int) -> int:
+    """The size that examples of size n are padded to. Where nothing is drawn those of many tokens have no padding, and
+    those of few have less: it would cost more than a program."""
+    task, room = resolved.task, next(most for most in rounds(resolved.task, sizes) if most >= n)
+    if draws(resolved):
+        return room
+    if task.tokens(n) > SHORT:
+        return n
+    short = [m for m in sizes if task.tokens(m) <= SHORT]
+    return min(room, next(most for most in rounds(task, short, SHORTEST, 2) if most >= n))
 
 
 def counting(resolved: Any, rows: int, length: int) -> Counting:
@@ -196,13 +209,12 @@ def draws(resolved: Any) -> bool:
     return resolved.run.evaluation == "as_trained" or places(resolved.scheme)
 
 
-def own_tokens(resolved: Any, n: int, batch: Batch) -> Batch:
-    """The examples without the padding to another size, where the tokens are many and nothing is drawn: there padding
-    costs more than one more program."""
-    task, rows = resolved.task, batch.tokens.shape[0]
-    if draws(resolved) or task.tokens(n) <= SHORT:
+def own_tokens(resolved: Any, sizes: Sequence[int], n: int, batch: Batch) -> Batch:
+    """The examples of one of these sizes with the padding of `own_size`."""
+    if draws(resolved):
         return batch
-    shapes = examples.eval_shape(task, rows, n, evaluation_key(task, n), jnp.int32(n))
+    to, rows = own_size(resolved, sizes, n), batch.tokens.shape[0]
+    shapes = examples.eval_shape(resolved.task, rows, to, evaluation_key(resolved.task, n), jnp.int32(n))
     return jax.tree.map(lambda a, kept: a[tuple(map(slice, kept.shape))], batch, shapes)
 
 
@@ -210,17 +222,16 @@ def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, .
     """Return the keys of all programs that an evaluation compiles."""
     task, step = resolved.task, resolved.step
     keys: set[tuple[Any, ...]] = {("examples", task, rows, max(sizes))}
-    rooms = rounds(task, sizes)
-    alone = [n for n in sizes if task.tokens(n) > SHORT and not draws(resolved)]
-    lengths = {*alone, *(next(most for most in rooms if most >= n) for n in {*sizes} - {*alone})}
-    for tokens in map(task.tokens, lengths):
+    for tokens in map(task.tokens, {own_size(resolved, sizes, n) for n in sizes}):
         keys.add(("sums", step.scheme, step.shape, _padding(resolved)(tokens), counting(resolved, rows, tokens)))
     return keys
 
 
-def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
-    """Return the counts in each of these examples of size n, which do not choose a learning rate."""
-    batch = own_tokens(resolved, n, batch)
+def examined(
+    resolved: Any, model: PyTree, seed: Array, sizes: Sequence[int], n: int, batch: Batch
+) -> dict[str, Int[np.ndarray, " rows"]]:
+    """Return the counts in each of these examples of one of these sizes, which do not choose a learning rate."""
+    batch = own_tokens(resolved, sizes, n, batch)
     settings, question = counting(resolved, *batch.tokens.shape), SizeQuestion.of(resolved, n, False)
     scored = scored_examples(resolved, resolved.step.coordinates, batch)
     return jax.device_get(_counts(settings, model, seed, question, scored))
@@ -238,7 +249,7 @@ def evaluate(
     """The sums over all examples, `[lanes, sizes, …]`, where each size has whether it is for choosing a rate."""
     totals, names = [], resolved.step.coordinates
     for n, choosing in zip(sizes, choosing_rates, strict=True):
-        batch = own_tokens(resolved, n, examples_at(resolved.task, rows, sizes, n, choosing))
+        batch = own_tokens(resolved, sizes, n, examples_at(resolved.task, rows, sizes, n, choosing))
         settings, question = counting(resolved, *batch.tokens.shape), SizeQuestion.of(resolved, n, choosing)
         totals.append(sums(settings, over, models, seeds, question, scored_examples(resolved, names, batch)))
     join_halves = lambda halves: halves[:, 0].astype(np.int64) * HALF + halves[:, 1]  # noqa: E731
