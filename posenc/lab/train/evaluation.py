@@ -66,8 +66,8 @@ class Counting(NamedTuple):
 
 
 def rounds(task: Task, sizes: Sequence[int], short: int = SHORT, waste: int = 3) -> tuple[int, ...]:
-    """The padded sizes of examples, few, so that these differ little in shape; none wastes more than this factor, but
-    among sizes of at most `short` tokens.
+    """The padded sizes of examples, few, so that these differ little in shape. Padding wastes at most this factor, or
+    more among sizes of up to `short` tokens.
 
     Where evaluation draws something they decide what, and are programs; see `own_size` for where it draws nothing.
     """
@@ -80,8 +80,8 @@ def rounds(task: Task, sizes: Sequence[int], short: int = SHORT, waste: int = 3)
 
 
 def own_size(resolved: Any, sizes: Sequence[int], n: int) -> int:
-    """The size that examples of size n are padded to. Where nothing is drawn those of many tokens have no padding, and
-    those of few have less: it would cost more than a program."""
+    """The size that examples of size n are padded to. Unless something is drawn, those of many tokens have no padding
+    and those of few have less, since it would cost more than a program."""
     task, room = resolved.task, next(most for most in rounds(resolved.task, sizes) if most >= n)
     if draws(resolved):
         return room

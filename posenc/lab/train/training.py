@@ -46,9 +46,11 @@ REVISION = 1
 """Raised when training or evaluation computes something else: part of every trial's identity."""
 ROUNDING = 3
 """Number that rises when training computes the same in another order, so that last digits differ. It is provenance, as
-the version of jax is. 2: two vectors hold all parameters, gradients of norm and loss are written out, and batches have
-more padding. 3: short examples are evaluated with less padding, and initial values are drawn without fusion
-emitters."""
+the version of jax is.
+
+2: two vectors hold all parameters, gradients of norm and loss are written out, and batches have more padding.
+
+3: short examples are evaluated with less padding, and initial values are drawn without fusion emitters."""
 BATCHES = 2**26
 """Bytes of the batches that are made at once."""
 NEVER = -1e30
