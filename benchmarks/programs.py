@@ -15,6 +15,7 @@ probe, and does not judge the bars.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 import subprocess
@@ -115,8 +116,9 @@ def parts(tasks: Iterable[str]) -> Parts:
     return Parts(schemes / len(SCHEMES), sum(found.values()) - schemes, separate)
 
 
-def evaluating(length: int, rounds: Any = None, trials: int = 6) -> float:
-    """Seconds until six trials are evaluated at each size of a sweep, compiling included, by this rule of padding."""
+def evaluating(length: int, padded: Any = None, trials: int = 6) -> float:
+    """Seconds until six trials are evaluated at each size of a sweep, compiling included. `padded` gives the size that
+    one of some sizes is padded to, where it is not the sweep's own."""
     import jax
 
     from posenc.lab.run.plan import evaluated
@@ -130,7 +132,11 @@ def evaluating(length: int, rounds: Any = None, trials: int = 6) -> float:
     run, sizes = program(one, 2, plan.rows, how), evaluated(one, plan)
     lanes = stack([as_arrays(Knobs(seed=seed)) for seed in range(trials)], how)
     state = jax.block_until_ready(run.init(lanes))
-    with mock.patch.object(evaluation, "rounds", rounds or evaluation.rounds):
+    rule = padded and {
+        "rounds": lambda _, sizes, *rest: tuple(sorted({padded(sizes, n) for n in sizes})),
+        "own_size": lambda _, sizes, n: padded(sizes, n),
+    }
+    with mock.patch.multiple(evaluation, **rule) if rule else contextlib.nullcontext():
         begun = time.perf_counter()
         run.evaluate(state, lanes, sizes, [False] * len(sizes))
         return time.perf_counter() - begun
@@ -274,7 +280,7 @@ def main() -> None:
         "P3 in plain JAX, ms": 1e3 / rows[PLAIN].speed,
         "P3 a step over plain JAX (bar 1.25)": rows[PLAIN].speed / rows[OURS].speed,
     }
-    rules = {"few": None, "one": lambda _, sizes: (max(sizes),), "each": lambda _, sizes: tuple(sorted(sizes))}
+    rules = {"few": None, "one": lambda sizes, _: max(sizes), "each": lambda _, n: n}
     for length in LENGTHS[:1] if options.quick else LENGTHS:
         for name, rule in rules.items():
             figures[f"P4 evaluating, length {length}, padded sizes: {name}, s"] = evaluating(length, rule)
