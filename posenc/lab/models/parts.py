@@ -104,8 +104,14 @@ def _forward(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
 def _backward(kept: tuple[Array, Array], dy: Array) -> tuple[Array, Array]:
     x, w = kept
     flat = _flat(dy)
-    dw = jax.lax.dot_general(_flat(x), flat, (((0,), (0,)), ((), ())))
-    return (flat @ w.astype(dy.dtype).T).reshape(x.shape), dw.astype(w.dtype)
+    return (flat @ w.astype(dy.dtype).T).reshape(x.shape), _over_tokens(_flat(x), flat).astype(w.dtype)
+
+
+def _over_tokens(x: Float[Array, "n a"], y: Float[Array, "n b"]) -> Float[Array, "a b"]:
+    """xᵀ y. The narrower factor comes first: on a processor, the other order takes half as long again."""
+    if x.shape[1] > y.shape[1]:
+        return jax.lax.optimization_barrier(_over_tokens(y, x)).T  # without a barrier XLA restores the order
+    return jax.lax.dot_general(x, y, (((0,), (0,)), ((), ())))
 
 
 linear.defvjp(_forward, _backward)
