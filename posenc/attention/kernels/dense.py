@@ -24,6 +24,8 @@ from posenc.numerics.sizes import are_numbers
 
 FEW = 20
 """Keys up to which query heads stay apart: on a processor, 16 tokens then take three quarters of the time."""
+MANY = 64
+"""Keys from which a processor takes keys and values with tokens last: their gradients then take half the time."""
 
 
 class Steps(NamedTuple):
@@ -71,7 +73,8 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     both = placed(encoded.query, encoded.key)
     nested = lambda a: a.reshape(groups, heads.size // groups, *a.shape[1:])  # noqa: E731
 
-    dot = scores(nested(encoded.q), encoded.k, exact)
+    turn = jax.default_backend() == "cpu" and are_numbers(seen.shape[1]) and seen.shape[1] >= MANY
+    dot = scores(nested(encoded.q), encoded.k, exact, turn)
     logits, weighting = dot * form.weighting.scale, form.weighting
     banded = is_banded(form, encoded) and are_numbers(*seen.shape)
     score = capped(logits, weighting, "score")
@@ -96,7 +99,7 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     outer = jax.vmap(inner, (0, 0, 0, 0, 0, axes, 0), axis_name=GROUP_AXIS)
     own, head, sinks = jax.tree.map(nested, (head_params, heads, form.sinks))
     score, weights, value_bias = outer(own, head, sinks, logits, score, query_info, encoded.key_info)
-    return Steps(dot, logits, score, seen, weights, mixed(weights, encoded.v, exact), value_bias)
+    return Steps(dot, logits, score, seen, weights, mixed(weights, encoded.v, exact, turn), value_bias)
 
 
 def _bias(form: Form, encoded: Encoded, heads: Int[Array, " H"]) -> Float[Array, "H Q K"]:
@@ -142,14 +145,18 @@ def _softmax(of: tuple[Array, Array], by: tuple[Array, Any]) -> tuple[Array, Arr
     return p, p * (ds - (p * ds).sum(-1, keepdims=True))
 
 
-def scores(q: Float[Array, "G R Q e"], k: Float[Array, "G K e"], exact: Any) -> Float[Array, "G R Q K"]:
-    """Every query times every key."""
-    return _with(q, k, 2, exact)
+def scores(
+    q: Float[Array, "G R Q e"], k: Float[Array, "G K e"], exact: Any, turn: bool = False
+) -> Float[Array, "G R Q K"]:
+    """Every query times every key; with `turn` the product takes keys with tokens last."""
+    return _with(q, k, 2, exact, turn)
 
 
-def mixed(weights: Float[Array, "G R Q K"], v: Float[Array, "G K d"], exact: Any) -> Float[Array, "G R Q d"]:
-    """Values, mixed by weights."""
-    return _with(weights.astype(v.dtype), v, 1, exact)
+def mixed(
+    weights: Float[Array, "G R Q K"], v: Float[Array, "G K d"], exact: Any, turn: bool = False
+) -> Float[Array, "G R Q d"]:
+    """Values, mixed by weights; with `turn` the product takes values with tokens last."""
+    return _with(weights.astype(v.dtype), v, 1, exact, turn)
 
 
 def gathered(q: Float[Array, "G R Q e"], weights: Float[Array, "G R Q K"], exact: Any) -> Float[Array, "G e K"]:
@@ -158,9 +165,17 @@ def gathered(q: Float[Array, "G R Q e"], weights: Float[Array, "G R Q K"], exact
     return jax.lax.dot_general(q, weights, (((1,), (1,)), ((0,), (0,))), preferred_element_type=exact)
 
 
-def _with(a: Float[Array, "G R Q x"], b: Float[Array, "G K y"], axis: int, exact: Any) -> Float[Array, "G R Q z"]:
-    """The product over the last axis of `a` and this axis of `b`."""
+def _with(
+    a: Float[Array, "G R Q x"], b: Float[Array, "G K y"], axis: int, exact: Any, turn: bool
+) -> Float[Array, "G R Q z"]:
+    """The product over the last axis of `a` and this axis of `b`, which takes `b` with tokens last if `turn`.
+
+    Then the gradient of `b` is a product whose smaller factor comes first. XLA would restore the other order, which
+    takes twice as long, without a barrier.
+    """
     keys = b.shape[1]
     rows = a if are_numbers(keys) and keys <= FEW else a.reshape(a.shape[0], -1, a.shape[-1])
+    if turn:
+        b, axis = jax.lax.optimization_barrier(b.swapaxes(1, 2)), 3 - axis
     over = ((rows.ndim - 1,), (axis,)), ((0,), (0,))
     return jax.lax.dot_general(rows, b, over, preferred_element_type=exact).reshape(*a.shape[:3], -1)
