@@ -33,11 +33,13 @@ def options(wanted: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     if jax.default_backend() != "cpu":
         return {}
     return {
-        name: value for name, value in wanted if name not in os.environ.get("XLA_FLAGS", "") and _known(name, value)
+        name: value
+        for name, value in wanted
+        if name not in os.environ.get("XLA_FLAGS", "") and _compiles_with(name, value)
     }
 
 
-def _known(name: str, value: Any) -> bool:
+def _compiles_with(name: str, value: Any) -> bool:
     """Tell whether XLA compiles with an option."""
     try:
         jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()

@@ -117,8 +117,8 @@ def error_curve(results: Results) -> Drawing:
             raise ValueError(
                 f"Every trial of {task!r} diverged, so there is no error rate to draw; use --figure length."
             )
-        drawn.append(_panel(results, group, totals))
-        sentences.append(_sentence(group, totals, names))
+        drawn.append(_error_panel(results, group, totals))
+        sentences.append(_error_sentence(group, totals, names))
     return panels(results, drawn, more=" ".join(sentences))
 
 
@@ -137,7 +137,7 @@ def wrong(cell: TableCell, totals: Mapping[int, int], size: int) -> tuple[int, i
     return sum(round((1 - v) * totals[size]) for v in cell.values[size]), totals[size] * len(cell.values[size])
 
 
-def _panel(results: Results, group: list[TableCell], totals: Mapping[int, int]) -> Panel:
+def _error_panel(results: Results, group: list[TableCell], totals: Mapping[int, int]) -> Panel:
     at = [n for n in sorted({n for cell in group for n in cell.values}) if totals.get(n)]
     least = QUARTER / max(totals[n] for n in at)
     points = {c.scheme: {n: [max(1 - v, least) for v in c.values[n]] for n in at if n in c.values} for c in group}
@@ -147,7 +147,7 @@ def _panel(results: Results, group: list[TableCell], totals: Mapping[int, int]) 
     return replace(shares, points=points, up=shares.up.replace("accuracy", "error rate"), floors=lines, falling=True)
 
 
-def _sentence(group: list[TableCell], totals: Mapping[int, int], names: Mapping[str, str]) -> str:
+def _error_sentence(group: list[TableCell], totals: Mapping[int, int], names: Mapping[str, str]) -> str:
     """The errors of each scheme at the largest size trained on."""
     inside, measured = [n for c in group for n in c.inside], [n for c in group for n in c.values]
     n = max(inside, default=min(measured))

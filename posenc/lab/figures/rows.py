@@ -65,8 +65,8 @@ class Grid:
     @property
     def places(self) -> list[Any]:
         """The places along x: numbers in their order, names as they are given."""
-        found = dict.fromkeys(x for of in self.shares.values() for x in of)
-        return [*found] if any(isinstance(x, str) for x in found) else sorted(found)
+        along = dict.fromkeys(x for of in self.shares.values() for x in of)
+        return [*along] if any(isinstance(x, str) for x in along) else sorted(along)
 
     @property
     def width(self) -> float:

@@ -74,13 +74,13 @@ def rates_by_cell(results: Results) -> dict[Cell, Rates]:
 
 def _rates(trials: Sequence[Trial], choice: Rates | None) -> Rates:
     """The choice of tuning seeds, or else of these reported trials, with the rates at which they are reported."""
-    made = choice or _chosen(trials)
+    made = choice or _best_rate(trials)
     measured = {lr: {(t.seed, size) for t in trials if t.lr == lr for size in t.sizes} for lr in made.ties}
     kept = (lr for lr in made.ties if lr == made.rate or measured[lr] >= measured[made.rate] != set())
     return replace(made, reported=tuple(kept))
 
 
-def _chosen(trials: Sequence[Trial]) -> Rates:
+def _best_rate(trials: Sequence[Trial]) -> Rates:
     """The best rate of some trials, and those that tie with it."""
     rate = choose_rate(scores(trials))
     return Rates(rate=rate, ties=tying_rates(trials, rate))
@@ -216,5 +216,5 @@ def _tuned(trials: Sequence[Trial], settled: bool, reported: set[float]) -> Rate
     among = rates if settled else rates & reported or rates
     among = among & alive or among
     seeds, ids = (tuple(sorted({getattr(trial, name) for trial in trials})) for name in ("seed", "id"))
-    choice = _chosen([trial for trial in trials if trial.lr in among])
+    choice = _best_rate([trial for trial in trials if trial.lr in among])
     return replace(choice, tuning=seeds, tuning_trials=ids, unstable=not alive, settled=settled)

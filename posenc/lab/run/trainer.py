@@ -40,7 +40,7 @@ from posenc.lab.train.training import ROUNDING, Program, ResolvedRun, as_arrays,
 T = TypeVar("T")
 POINTS = 50
 """The least number of points of a loss curve, if there are as many steps."""
-SHORT = 512
+COUNTED_AHEAD = 512
 """Tokens of an example up to which floors are counted while a group trains; those of longer ones take much memory."""
 BYTES = 2**28
 """Bytes of the beginnings that are kept on the host; the oldest go first, and one that is larger is not kept."""
@@ -141,7 +141,7 @@ class Trainer:
             return
         rows, knobs, sizes = group.lines[0].rows, group.lane(self.lanes), [n for n, _ in group.evaluated]
         ahead = Ahead(group.resolved, group.stride, rows, self.lanes, knobs, sizes).parts
-        if group.resolved.task.tokens(max(sizes)) <= SHORT:
+        if group.resolved.task.tokens(max(sizes)) <= COUNTED_AHEAD:
             ahead |= {"floors": functools.partial(self._floors_of, group)}
         self._compiler.begin(group.name, {part: ahead[part] for part in parts or ahead if part in ahead})
 

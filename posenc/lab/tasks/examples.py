@@ -43,9 +43,12 @@ def fewer(
 ) -> Batch:
     """`examples` padded as size `room` needs, made by the program of size `most`: padding does not change them."""
     made = examples(task, rows, most, key, n, data)
-    if room == most:
-        return made
-    shapes = examples.eval_shape(task, rows, room, key, n, data)
+    return made if room == most else cut_padding(made, task, rows, room, key, n, data)
+
+
+def cut_padding(made: Batch, *shorter: Any) -> Batch:
+    """Examples with the padding that `examples` would give them for the arguments `shorter`."""
+    shapes = examples.eval_shape(*shorter)
     return jax.tree.map(lambda a, kept: a[tuple(map(slice, kept.shape))], made, shapes)
 
 

@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Int, PyTree, UInt32
 from posenc.lab.compiling import Programs
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.tasks import Batch, Task
-from posenc.lab.tasks.examples import examples, fewer, pad_tokens, round_length
+from posenc.lab.tasks.examples import cut_padding, fewer, pad_tokens, round_length
 from posenc.lab.tasks.measure import (
     beyond,
     by_place,
@@ -213,9 +213,8 @@ def own_tokens(resolved: Any, sizes: Sequence[int], n: int, batch: Batch) -> Bat
     """The examples of one of these sizes with the padding of `own_size`."""
     if draws(resolved):
         return batch
-    to, rows = own_size(resolved, sizes, n), batch.tokens.shape[0]
-    shapes = examples.eval_shape(resolved.task, rows, to, evaluation_key(resolved.task, n), jnp.int32(n))
-    return jax.tree.map(lambda a, kept: a[tuple(map(slice, kept.shape))], batch, shapes)
+    task, rows = resolved.task, batch.tokens.shape[0]
+    return cut_padding(batch, task, rows, own_size(resolved, sizes, n), evaluation_key(task, n), jnp.int32(n))
 
 
 def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
