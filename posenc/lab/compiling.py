@@ -71,10 +71,6 @@ class Programs:
         """Lower the function for these arguments, or their shapes; a later call finds what was compiled of it."""
         return self._find(args)[1].lower(*args[self._static :])
 
-    def eval_shape(self, *args: Any) -> Any:
-        """The shapes that the function returns."""
-        return jax.eval_shape(functools.partial(self._f, *args[: self._static]), *args[self._static :])
-
     def forget(self) -> int:
         """Drop the programs that were called; returns how many these were."""
         for key in self._called:

@@ -43,12 +43,15 @@ def fewer(
 ) -> Batch:
     """`examples` padded as size `room` needs, made by the program of size `most`: padding does not change them."""
     made = examples(task, rows, most, key, n, data)
-    return made if room == most else cut_padding(made, task, rows, room, key, n, data)
+    return made if room == most else cut_padding(made, task, room, key, n, data)
 
 
-def cut_padding(made: Batch, *shorter: Any) -> Batch:
-    """Examples with the padding that `examples` would give them for the arguments `shorter`."""
-    shapes = examples.eval_shape(*shorter)
+def cut_padding(
+    made: Batch, task: Task, room: int, key: PRNGKeyArray, n: Int[Array, "*rows"], data: Any = None
+) -> Batch:
+    """Examples with the padding that size `room` needs; the other arguments are those that they were made with."""
+    rows = made.tokens.shape[0]
+    shapes = jax.eval_shape(lambda: task.sample(key, n, batch=rows, n_max=room, data=data))
     return jax.tree.map(lambda a, kept: a[tuple(map(slice, kept.shape))], made, shapes)
 
 

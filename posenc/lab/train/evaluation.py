@@ -213,8 +213,8 @@ def own_tokens(resolved: Any, sizes: Sequence[int], n: int, batch: Batch) -> Bat
     """The examples of one of these sizes with the padding of `own_size`."""
     if draws(resolved):
         return batch
-    task, rows = resolved.task, batch.tokens.shape[0]
-    return cut_padding(batch, task, rows, own_size(resolved, sizes, n), evaluation_key(task, n), jnp.int32(n))
+    task = resolved.task
+    return cut_padding(batch, task, own_size(resolved, sizes, n), evaluation_key(task, n), jnp.int32(n))
 
 
 def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
