@@ -39,6 +39,7 @@ def options(wanted: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     }
 
 
+@functools.cache
 def _compiles_with(name: str, value: Any) -> bool:
     """Tell whether XLA compiles with an option."""
     try:

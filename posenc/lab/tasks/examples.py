@@ -42,17 +42,19 @@ def fewer(
     task: Task, rows: int, most: int, room: int, key: PRNGKeyArray, n: Int[Array, "*rows"], data: Any = None
 ) -> Batch:
     """`examples` padded as size `room` needs, made by the program of size `most`: padding does not change them."""
-    made = examples(task, rows, most, key, n, data)
-    return made if room == most else cut_padding(made, task, room, key, n, data)
+    return cut_padding(jax.device_get(examples(task, rows, most, key, n, data)), task, room)
 
 
-def cut_padding(
-    made: Batch, task: Task, room: int, key: PRNGKeyArray, n: Int[Array, "*rows"], data: Any = None
-) -> Batch:
-    """Examples with the padding that size `room` needs; the other arguments are those that they were made with."""
-    rows = made.tokens.shape[0]
-    shapes = jax.eval_shape(lambda: task.sample(key, n, batch=rows, n_max=room, data=data))
+def cut_padding(made: Batch, task: Task, room: int) -> Batch:
+    """Examples, as NumPy's arrays, with the padding that size `room` needs."""
+    shapes = _shapes(task, made.tokens.shape[0], room)
     return jax.tree.map(lambda a, kept: a[tuple(map(slice, kept.shape))], made, shapes)
+
+
+@functools.lru_cache(maxsize=256)
+def _shapes(task: Task, rows: int, room: int) -> Batch:
+    """The shapes of examples that are padded as size `room` needs."""
+    return jax.eval_shape(lambda: task.sample(jax.random.key(0), room, batch=rows, n_max=room))
 
 
 def bucket_classes(n: int) -> int:
@@ -66,12 +68,15 @@ def round_length(tokens: int) -> int:
     return -(-(tokens - 1) // 4) * 4 + 1
 
 
-@functools.partial(jax.jit, static_argnums=1)
 def pad_tokens(arrays: Any, to: Callable[[int], int] = round_length) -> Any:
-    """Arrays `[..., tokens]` with zeros at the end, up to what `to` makes of their length."""
+    """Arrays `[..., tokens]`, of NumPy or in a program, with zeros at the end, up to what `to` makes of their length.
+
+    NumPy's take no program for each of their shapes.
+    """
 
     def pad(a: Array) -> Array:
-        return jnp.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, to(a.shape[-1]) - a.shape[-1])])
+        module = np if isinstance(a, np.ndarray) else jnp
+        return module.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, to(a.shape[-1]) - a.shape[-1])])
 
     return jax.tree.map(pad, arrays)
 

@@ -143,7 +143,7 @@ def _tables(
     tables: dict[str, Table] = {}
     for n in sizes:
         key = jax.random.fold_in(jax.random.key(SEED), n)
-        answers = tuple(map(Answers.of, parts(task, 2 * rows, max(sizes), key, n)))
+        answers = tuple(map(Answers.of, jax.device_get(parts(task, 2 * rows, max(sizes), key, n))))
         for metric, which in judged(n).items():
             guessing = Guessing(metric == "exact", task.layout.writes, cued, classes)
             part, total = RIGHT["exact" if guessing.exact else "token"]

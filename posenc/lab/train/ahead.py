@@ -5,7 +5,6 @@ Each part lowers its programs for the shapes that they will be called with, and 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -58,14 +57,15 @@ class Ahead(NamedTuple):
     def evaluate(self) -> None:
         """Compile what makes the examples of all sizes, and what counts on them."""
         run, task, key = self.resolved, self.resolved.task, jax.eval_shape(lambda: jax.random.key(0))
-        examples.lower(task, self.rows, max(self.sizes), key, np.int32(0), task.load_part("test")).compile()
+        making = examples.lower(task, self.rows, max(self.sizes), key, np.int32(0), task.load_part("test"))
+        making.compile()
+        made = jax.tree.map(lambda a: np.broadcast_to(np.zeros((), a.dtype), a.shape), making.out_info)
         model, lowered = self._made(self._state()).model, set[str]()
         for n in self.sizes:
-            batch = jax.eval_shape(functools.partial(evaluation.examples_at, task, self.rows, self.sizes, n))
-            batch = jax.eval_shape(functools.partial(evaluation.own_tokens, run, self.sizes, n), batch)
-            scored = jax.eval_shape(functools.partial(evaluation.scored_examples, run, run.step.coordinates), batch)
-            if str(scored) not in lowered:
-                lowered.add(str(scored))
+            batch = evaluation.own_tokens(run, self.sizes, n, made)
+            scored = evaluation.scored_examples(run, run.step.coordinates, batch)
+            if (shapes := str(jax.tree.map(np.shape, scored))) not in lowered:
+                lowered.add(shapes)
                 settings = evaluation.counting(run, *batch.tokens.shape)
                 rest = model, self.knobs.seed, evaluation.SizeQuestion.of(run, n, False), scored
                 evaluation.sums.lower(settings, self.arrangement, *rest).compile()

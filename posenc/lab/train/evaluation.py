@@ -211,10 +211,7 @@ def draws(resolved: Any) -> bool:
 
 def own_tokens(resolved: Any, sizes: Sequence[int], n: int, batch: Batch) -> Batch:
     """The examples of one of these sizes with the padding of `own_size`."""
-    if draws(resolved):
-        return batch
-    task = resolved.task
-    return cut_padding(batch, task, own_size(resolved, sizes, n), evaluation_key(task, n), jnp.int32(n))
+    return cut_padding(batch, resolved.task, own_size(resolved, sizes, n))
 
 
 def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:

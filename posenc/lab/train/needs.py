@@ -14,13 +14,13 @@ import jax
 import numpy as np
 
 from posenc.coordinates import check_reach
-from posenc.lab.models.interface import coordinate_inputs, inputs
+from posenc.lab.models.interface import Inputs, Shape, coordinate_inputs, inputs
 from posenc.lab.spec.run import Knobs
 from posenc.lab.tasks import Task
 from posenc.lab.train.device import memory
-from posenc.lab.train.evaluation import SCORES
+from posenc.lab.train.evaluation import SCORES, scored_examples
 from posenc.lab.train.shapes import places
-from posenc.lab.train.training import ResolvedRun, State, as_arrays, init, stages
+from posenc.lab.train.training import ResolvedRun, State, as_arrays, begin, stages
 from posenc.naming import bind
 from posenc.numerics.sizes import gib
 
@@ -34,7 +34,14 @@ ROWS = 256
 
 def fits(resolved: ResolvedRun, longest: int, before: Any = None) -> Any:
     """The state of a run in the abstract. Refuses what cannot run at the longest size."""
-    state, _ = jax.eval_shape(lambda before: _forward(resolved, longest, before), before)
+    task, names = resolved.task, resolved.step.coordinates
+    sample = lambda: task.sample(jax.random.key(0), longest, batch=1, n_max=longest)  # noqa: E731
+    taken = jax.eval_shape(lambda: scored_examples(resolved, names, sample()).inputs)
+    if before is None:
+        leaves, tree = jax.tree.flatten(taken)
+        state = _beginning(resolved.step.model, tuple(leaves), tree)
+    else:
+        state = _traced(resolved.step.model, taken, before)
     _check_draws(resolved, longest)
     return state
 
@@ -116,10 +123,19 @@ def _inputs_drawn(task: Task, n: int) -> dict[str, Any]:
     return coordinate_inputs(inputs(batch))
 
 
-def _forward(resolved: ResolvedRun, size: int, before: State | None) -> tuple[State, Any]:
-    state = init(resolved, as_arrays(Knobs()), before)
-    batch = resolved.task.sample(jax.random.key(0), size, batch=1, n_max=size)
-    return state, state.model(inputs(batch), jax.random.key(0))
+@functools.lru_cache(maxsize=2**10)  # tasks share it
+def _beginning(model: tuple[Any, Shape], leaves: tuple[Any, ...], tree: Any) -> State:
+    return _traced(model, tree.unflatten(leaves), None)
+
+
+def _traced(model: tuple[Any, Shape], taken: Inputs, before: State | None) -> State:
+    """The state of a model, after a forward pass in the abstract; symbols and classes decide no shape."""
+
+    def forward(taken: Inputs, before: State | None) -> tuple[State, Any]:
+        state = begin(*model, as_arrays(Knobs()), before, 1, 1)
+        return state, state.model(taken, jax.random.key(0))
+
+    return jax.eval_shape(forward, taken, before)[0]
 
 
 def steps(resolved: ResolvedRun, total: int, begun: set[Any]) -> float:
