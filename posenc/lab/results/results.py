@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -153,6 +154,10 @@ class Results:
 
     def tasks(self) -> dict[str, TaskRecord]:
         """Task label to task, in order of label, with the floors and the range of training sizes of all its records."""
+        return dict(self._tasks)
+
+    @cached_property
+    def _tasks(self) -> dict[str, TaskRecord]:
         tasks: dict[str, TaskRecord] = {}
         reported = {record.task.label for record in self.records}
         alone = [record for record in self.tuning if record.task.label not in reported]
@@ -208,7 +213,7 @@ class Results:
 
     def _ordered(self, records: Sequence[GroupRecord]) -> list[Row]:
         rows = [row for record in records for row in self._rows(record)]
-        return sorted(rows, key=lambda r: (r.task, r.scheme, r.lr, r.seed, r.size, r.trial))
+        return sorted(rows, key=attrgetter("task", "scheme", "lr", "seed", "size", "trial"))
 
     def _rows(self, record: GroupRecord) -> Iterator[Row]:
         task, (low, high) = record.task, record.task.trained
@@ -246,10 +251,11 @@ class Results:
         of_records = ((record, [_settings(record), *map(_knobs, record.trials)]) for record in self._all_records)
         of_planned = ((trial, [_settings(trial), _knobs(trial)]) for trial in self.unfinished)
         for record, parts in (*of_records, *of_planned):
+            task = _task(record)
             for key, value in (item for part in parts for item in part.items()):
                 if value is not None:  # a setting that the model does not use
                     same = (type(value), value) if isinstance(value, Hashable) else records.canonical(value)
-                    seen.setdefault((key, _task(record), record.label), set()).add(same)
+                    seen.setdefault((key, task, record.label), set()).add(same)
         return tuple(sorted({key for (key, *_), values in seen.items() if len(values) > 1}))
 
 
