@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from posenc.numerics.precision import product
+from posenc.numerics.sizes import are_numbers
 
 BLOCK = 16
 """The most matrices of a block. Larger blocks take fewer steps, and lose digits where all w are alike."""
@@ -33,9 +34,10 @@ def correction(
     t is a difference of two vectors no longer than q, so that its error adds up and does not grow. In the system of all
     keys at once errors grow with their number.
     """
-    count = max(1, -(-len(k) // BLOCK))
-    width = -(-len(k) // count)
-    extra = count * width - len(k)  # keys of zeros, before all others
+    keys = k.shape[0]
+    count = -(-keys // BLOCK)
+    width = -(-keys // max(1, count)) if are_numbers(keys) else BLOCK
+    extra = count * width - keys  # keys of zeros, before all others
     cut = lambda a: jnp.pad(a, ((extra, 0), (0, 0))).reshape(count, width, a.shape[1])  # noqa: E731
     k, w, seen = cut(k), cut(w), cut(visible.T).swapaxes(1, 2)
     change = cut(beta[:, None]) * w
@@ -48,7 +50,7 @@ def correction(
         return t + product(z, change), product(t, k.T) + product(z, within)
 
     _, blocks = jax.lax.scan(step, jnp.zeros_like(q), (k, w, seen, change, inverse, within), reverse=True)
-    return blocks.swapaxes(0, 1).reshape(len(q), count * width)[:, extra:]
+    return blocks.swapaxes(0, 1).reshape(q.shape[0], count * width)[:, extra:]
 
 
 def inverse_of_unit_triangle(below: Float[Array, "*blocks n n"]) -> Float[Array, "*blocks n n"]:

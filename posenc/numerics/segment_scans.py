@@ -67,16 +67,22 @@ def _documents(segment: Int[Array, " L"], before: Int[Array, ""]) -> Int[Array, 
 
 
 def _scan(merge: Callable[[Any, Any], Any], a: PyTree) -> PyTree:
-    """All that stands up to and including each token, merged; token by token where the length is a symbol."""
-    if are_numbers(jax.tree.leaves(a)[0].shape[0]):
+    """All that stands up to and including each token, merged.
+
+    Where the length is a symbol, stretches are doubled as often as any length needs (Hillis & Steele, 1986). Token by
+    token, sums would lose more digits than those of a known length.
+    """
+    length = jax.tree.leaves(a)[0].shape[0]
+    if are_numbers(length):
         return jax.lax.associative_scan(merge, a)
+    index = jnp.arange(length, dtype=jnp.int32)
 
-    def step(state, token):
-        begun, so_far = state
-        so_far = jax.tree.map(lambda both, alone: jnp.where(begun, both, alone), merge(so_far, token), token)
-        return (True, so_far), so_far
+    def double(a: PyTree, stretch: Int[Array, ""]) -> tuple[PyTree, None]:
+        both = merge(jax.tree.map(lambda b: b[jnp.maximum(index - stretch, 0)], a), a)
+        begun = lambda b: (index >= stretch).reshape(-1, *[1] * (b.ndim - 1))  # noqa: E731
+        return jax.tree.map(lambda both, alone: jnp.where(begun(alone), both, alone), both, a), None
 
-    return jax.lax.scan(step, (False, jax.tree.map(lambda b: b[0], a)), a)[1]
+    return jax.lax.scan(double, a, 2 ** jnp.arange(31, dtype=jnp.int32))[0]
 
 
 def _add(a: tuple[Array, Bool[Array, "*n"]], b: tuple[Array, Bool[Array, "*n"]]) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ from hypothesis import strategies as some
 import posenc
 from posenc import Dims, Window, attend
 from posenc.attention import kernels
+from posenc.attention.kernels import tiled
 from posenc.attention.kernels.form import Pairs, Side, count_visible
 from posenc.core.masks import sees
 from tests.effort import LITTLE
@@ -65,7 +66,10 @@ class Problem:
         jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=0, atol=tolerance), ours, dense)
 
 
-BY_DAY = {*TYPICAL, *"cope dape stick_breaking vo_rope selective_rope deberta grape_m rerope sandwich path".split()}
+BY_DAY = {
+    *TYPICAL,
+    *"cope dape stick_breaking vo_rope selective_rope deberta grape_m rerope sandwich path wall".split(),
+}
 """One of each way to enter attention; every scheme takes its turn at night."""
 NAMES = by_day(posenc.names(), BY_DAY)
 
@@ -258,6 +262,21 @@ def test_no_kernel_but_the_dense_one_makes_a_square(text, segments, monkeypatch)
         return list(squares(jax.make_jaxpr(f)(*args), length**2))
 
     assert found("dense") and not found(kernel)
+
+
+@pytest.mark.parametrize("text, fewer", [("wall", True), ("wall + fox", True), ("fox", False), ("tapa", False)])
+def test_products_that_a_scheme_replaces_have_no_gradient(text, fewer, monkeypatch):
+    """Each block of tiles, with a mask and without, saves the gradients of queries and of keys."""
+    problem = Problem(text, dtype=np.float32)
+    loss = lambda q, k: attend(problem.scheme, problem.params, q, k, k, x=problem.arrays[3], kernel="tiled").sum()  # noqa: E731
+
+    def products():
+        made = jax.make_jaxpr(jax.grad(loss, (0, 1)))(*problem.arrays[:2])
+        return sum(str(e.primitive) == "dot_general" for e in equations(made.jaxpr))
+
+    few = products()
+    monkeypatch.setattr(tiled._Tile, "reads_logits", lambda self: True)
+    assert products() - few == (4 if fewer else 0)
 
 
 @pytest.mark.guard

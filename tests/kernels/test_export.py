@@ -21,7 +21,7 @@ CASES = [
     for kernel in ("auto", "rows", "tiled")
     if not serves(posenc.bind(posenc.parse(name), DIMS)).get(kernel)
 ]
-DAY = [("alibi", "auto"), ("fox", "rows"), ("t5", "tiled")]
+DAY = [("alibi", "auto"), ("fox", "rows"), ("t5", "tiled"), ("grape_m", "auto")]
 
 
 @pytest.mark.parametrize(("text", "kernel"), by_day(CASES, DAY))

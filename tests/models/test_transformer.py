@@ -72,7 +72,7 @@ def test_the_gradient_of_many_tokens_makes_layers_anew_in_less_memory(monkeypatc
     before, kept = program()
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), anew(model), kept(model))
     assert anew.memory_analysis().temp_size_in_bytes < 0.8 * kept.memory_analysis().temp_size_in_bytes
-    assert products == before  # none is made twice that was made once
+    assert products == before + 6  # queries, outputs and a narrow feed-forward of two layers, and none that widens
 
 
 def test_layers_share_what_is_tied_and_own_the_rest():

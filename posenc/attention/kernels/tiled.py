@@ -173,12 +173,12 @@ def _pulled(tile: _Tile, t: Arrays, do: Array, mean: Array, lse: Array) -> Array
     read, logits = pull(ds.astype(s.dtype))
     if read_more is not None:
         read = jax.tree.map(jnp.add, read, read_more)
+    read = read._replace(v=dense.gathered(do.astype(t.v.dtype), kept, exact))
+    if not tile.reads_logits():
+        zero = lambda b: varying(jnp.zeros(b.shape, exact), t)  # noqa: E731
+        return read._replace(q=zero(t.q), k=zero(t.k.transpose(1, 2, 0)))
     logits = (logits if tiling.late == 1 else logits * tiling.late).astype(t.k.dtype)
-    return read._replace(
-        q=dense.mixed(logits, heads_first(t.k), exact),
-        k=dense.gathered(t.q, logits, exact),
-        v=dense.gathered(do.astype(t.v.dtype), kept, exact),
-    )
+    return read._replace(q=dense.mixed(logits, heads_first(t.k), exact), k=dense.gathered(t.q, logits, exact))
 
 
 _attention.defvjp(forward, _backward)
@@ -234,6 +234,12 @@ class _Tile:
             made = self._each(read, self.tiling.scheme.score, s, logits)
             s = made if self.both is None else jnp.where(self.both, made, s)
         return capped(s, self.tiling.weighting, "sum")
+
+    def reads_logits(self) -> bool:
+        """Tell whether the scores depend on q·k, which a scheme may replace."""
+        jaxpr = jax.make_jaxpr(self.score)(self.read, self.logits).jaxpr
+        read = [*(a for equation in jaxpr.eqns for a in equation.invars), *jaxpr.outvars]
+        return any(a is jaxpr.invars[-1] for a in read)
 
     def value_bias(self, read: Arrays, a: Array) -> Array:
         """Return the scheme's addition to the weighted values."""

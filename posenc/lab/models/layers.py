@@ -16,7 +16,7 @@ from posenc.core.compose import Pattern, axes, normal_form, spread
 from posenc.core.distances import is_sampled
 from posenc.core.masks import Window
 from posenc.lab.models.interface import Inputs, coordinate_inputs
-from posenc.lab.models.parts import PRODUCT
+from posenc.lab.models.parts import WIDENED
 from posenc.naming import spec
 
 UNROLLED = 8
@@ -47,8 +47,9 @@ def scan_layers(
     """x after all layers in order, and each layer's new state (such as its cache), stacked as the blocks are.
 
     `layer(x, n, i, block, state)` is layer n of the model and layer i of its period; it returns x and the new state.
-    With `anew` a gradient keeps of each layer its products and what attention mixed, and makes the rest again, one
-    period after another (Chen et al., 2016): written out, XLA would hold copies for all layers at once.
+    With `anew` a gradient keeps of each layer its products wider than their input and what attention mixed. It makes
+    the rest again, one period after another (Chen et al., 2016): written out, XLA would hold copies for all layers at
+    once.
     """
     many = jax.tree.leaves(blocks[0])[0].shape[0]
 
@@ -62,7 +63,7 @@ def scan_layers(
 
     turns = jnp.arange(many), tuple(blocks), (None,) * len(blocks) if states is None else tuple(states)
     if anew:
-        policy = jax.checkpoint_policies.save_only_these_names(PRODUCT, MIXED)
+        policy = jax.checkpoint_policies.save_only_these_names(WIDENED, MIXED)
         period = jax.checkpoint(period, policy=policy, prevent_cse=False)
     return jax.lax.scan(period, x, turns, unroll=1 if anew else min(many, UNROLLED))
 

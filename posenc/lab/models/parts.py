@@ -14,8 +14,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc.lab.models.draws import named_key
 
-PRODUCT = "posenc_product"
-"""The name of what `linear` gives, for policies of `jax.checkpoint`."""
+WIDENED = "posenc_widened"
+"""The name of products that are wider than their input, for policies of `jax.checkpoint`: others are made again in a
+few percent of the time."""
 
 
 class Dropout:
@@ -94,7 +95,8 @@ def _flat(x: Float[Array, "*tokens a"]) -> Float[Array, "n a"]:
 
 
 def _product(x: Array, w: Array) -> Array:
-    return checkpoint_name((_flat(x) @ w.astype(x.dtype)).reshape(*x.shape[:-1], w.shape[1]), PRODUCT)
+    y = (_flat(x) @ w.astype(x.dtype)).reshape(*x.shape[:-1], w.shape[1])
+    return checkpoint_name(y, WIDENED) if w.shape[1] > w.shape[0] else y
 
 
 def _forward(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
