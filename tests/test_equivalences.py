@@ -157,9 +157,10 @@ def test_layouts_are_one_scheme_under_a_permutation_of_both_queries_and_keys():
 
 
 RELATIVE = "rope rope_2d rope_2d(frequencies='mixed') mrope liere(axes=1) vo_rope pope alibi music_transformer".split()
+SCALED = "vo_rope(base=50.0, factor=4.0, original=64)"
 
 
-@pytest.mark.parametrize("text", [*RELATIVE, "algebraic(structure='grid', decay=0.9)"])
+@pytest.mark.parametrize("text", [*RELATIVE, SCALED, "algebraic(structure='grid', decay=0.9)"])
 def test_an_offset_of_all_positions_changes_nothing(text):
     """RoPE ∘ offset = RoPE, and so for every scheme that knows differences alone."""
     q, k, v = tokens()
@@ -167,6 +168,15 @@ def test_an_offset_of_all_positions_changes_nothing(text):
     places = PLACES if axes == 1 else np.stack([PLACES, PLACES[::-1], PLACES % 5][:axes], -1)
     shift = -1000 if axes == 1 else np.array([1000, 17, -3][:axes])
     same(attend(text, q, k, v, places + shift), attend(text, q, k, v, places), 1e-8)
+
+
+def test_values_turn_at_the_frequencies_of_yarn():
+    """VO-RoPE with a factor = YaRN without its magnitude, and values that turn at the same frequencies."""
+    q, k, v = tokens()
+    values = SCALED.replace("(", "(queries_and_keys=False, ")
+    yarn = "yarn(base=50.0, original=64, attention_factor=1.0)"
+    same(attend(f"{values} + {yarn}", q, k, v, PLACES), attend(SCALED, q, k, v, PLACES))
+    differ(attend(f"{values} + rope(base=50.0)", q, k, v, PLACES), attend(SCALED, q, k, v, PLACES))
 
 
 def test_forms_of_alibi_agree_under_a_causal_mask_alone():

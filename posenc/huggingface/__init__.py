@@ -166,6 +166,6 @@ def _check_bases(bases: list[float], sets: dict[str, Any]) -> None:
 def _layer(config: Settings, facts: Facts, scheme: Any, layer: LayerType) -> Any:
     """One layer's scheme with its window; NoPE, or Llama 4's temperature, for a layer without rotation."""
     if not layer.turns or scheme is None:
-        tuned = facts.temperature and config.get("attn_temperature_tuning", True)
+        tuned = facts.temperature == "unrotated" and config.get("attn_temperature_tuning", True)
         scheme = Llama4(config.get("attn_scale", 0.1), int(config.get("floor_scale", 8192))) if tuned else NoPE()
     return scheme if layer.window is None else windowed(scheme, layer.window)

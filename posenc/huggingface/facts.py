@@ -54,7 +54,7 @@ class Facts:
     turns: Literal["all", "windowed", "listed", "bases"] = "all"
     ignores: tuple[str, ...] = ()
     instead: Mapping[str, str] = field(default_factory=dict)
-    temperature: bool = False
+    temperature: Literal["none", "unrotated", "all"] = "none"
     sections: tuple[int, ...] = ()
     order: Literal["chunked", "interleaved"] = "chunked"
     fixed: Mapping[str, Any] = field(default_factory=dict)

@@ -13,13 +13,14 @@ from typing import Any
 from posenc.core.scheme import Dims
 from posenc.huggingface.facts import LENGTH, Facts
 from posenc.huggingface.precedence import BASE, SHARE, UNSCALED, rotary_sets, share_of
-from posenc.huggingface.rope_types import TYPES, RopeSettings
+from posenc.huggingface.rope_types import BETA, TYPES, RopeSettings
 from posenc.huggingface.settings import Settings, head_size, parts_of_head
 from posenc.language.echo import echoed
 from posenc.naming import bind, spec
 from posenc.numerics.rotation import Layout
 from posenc.numerics.scaling import magnitude
 from posenc.schemes.mrope import MRoPE
+from posenc.schemes.temperature import Llama4
 
 COMMON = {"rope_type", "type", BASE, SHARE}
 
@@ -47,7 +48,7 @@ def _scheme(settings: Settings, config: Settings, facts: Facts) -> Any:
     common["fraction"] = _fraction(kind, settings, config, facts, head)
     common |= {} if facts.joined is None else {"at": "end"}
     rotary = RopeSettings(kind, settings, config, common, facts.short)
-    scheme = _by_axes(rotary, facts, head) if facts.sections else _by_type(rotary)
+    scheme = _by_axes(rotary, facts, head) if facts.sections else read_rope_type(rotary, facts)
     if head is not None:
         try:
             bind(scheme, Dims(head, 1, head, trained=1))
@@ -64,19 +65,16 @@ def _layout(config: Settings, facts: Facts) -> Layout:
     return facts.layout if not facts.pairs or config.get(facts.pairs, True) else "half"
 
 
-def _by_type(rotary: RopeSettings) -> Any:
-    """The scheme of a rope type."""
+def read_rope_type(rotary: RopeSettings, facts: Facts) -> Any:
+    """The scheme of a rope type; queries are multiplied first where the type has a temperature beside it."""
     names, build = TYPES[rotary.kind]
     if odd := sorted(rotary.settings.keys() - COMMON - names - {"mrope_section", LENGTH}):
         raise ValueError(
             f"The rope_type {echoed(rotary.kind)} has no setting {echoed(odd[0])}; it has"
             f" {', '.join(sorted(names | COMMON))}."
         )
-    if beta := rotary.settings.get("llama_4_scaling_beta"):
-        raise ValueError(
-            f"llama_4_scaling_beta is {beta}: the code multiplies queries by 1 + {beta} · log(1 + ⌊p / original⌋),"
-            " which no scheme of posenc does ('llama4' counts from p + 1); multiply them yourself and leave it out."
-        )
+    if (beta := rotary.settings.get(BETA)) and facts.temperature != "all":
+        raise ValueError(f"{BETA} is {beta}, and the code of this model type does not read it; leave it out.")
     try:
         scheme = build(rotary)
     except ValueError as error:
@@ -86,7 +84,7 @@ def _by_type(rotary: RopeSettings) -> Any:
             "This config has an mrope_section, pairs for time, height and width, which posenc does not read for this"
             f" model type; of a text alone the scheme is {spec(scheme)!r}."
         )
-    return scheme
+    return Llama4(beta, rotary.original(), offset=0) + scheme if beta else scheme
 
 
 def _by_axes(rotary: RopeSettings, facts: Facts, head: int | None) -> Any:

@@ -17,6 +17,8 @@ from posenc.schemes.longrope import LongRoPE
 from posenc.schemes.rope import RoPE
 
 Config = Mapping[str, Any]
+BETA = "llama_4_scaling_beta"
+"""The strength of the temperature that some model types have beside YaRN."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ TYPES: dict[str, tuple[set[str], Callable[[RopeSettings], Any]]] = {
     "dynamic": ({"factor"}, _dynamic),
     "yarn": (
         {"factor", LENGTH, "attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"}
-        | {"llama_4_scaling_beta", "max_position_embeddings"},
+        | {BETA, "max_position_embeddings"},
         _yarn,
     ),
     "longrope": (

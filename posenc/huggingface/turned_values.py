@@ -5,15 +5,19 @@ Its two sets of rotary settings are called `main` and `compress` and not by type
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from posenc.core.compose import windowed
-from posenc.huggingface.facts import SLIDING, Facts
+from posenc.huggingface.facts import LENGTH, SLIDING, Facts
 from posenc.huggingface.layer_types import period
 from posenc.huggingface.precedence import BASE, SHARE
+from posenc.huggingface.reading import read_rope_type
+from posenc.huggingface.rope_types import RopeSettings
 from posenc.huggingface.settings import Settings, head_size
 from posenc.language.echo import echoed
 from posenc.naming import spec
+from posenc.schemes.by_parts import YaRN
 from posenc.schemes.vo_rope import VORoPE
 
 HEAVY, SPARSE = "heavily_compressed_attention", "compressed_sparse_attention"
@@ -21,6 +25,8 @@ RATIOS = {0: SLIDING, 4: SPARSE, 128: HEAVY}
 """The type of a layer by its entry in compress_ratios."""
 SETS = {"main": (BASE, 1e4), "compress": ("compress_rope_theta", 1.6e5)}
 """The setting beside the sets that has the base of each, and its default."""
+RAMP = "beta_fast", "beta_slow", "truncate"
+"""YaRN's settings beside its factor and length that decide frequencies."""
 SHARED = 64 / 512
 """The default of the share of a head that turns."""
 
@@ -68,10 +74,27 @@ def _scheme(name: str, config: Settings, facts: Facts) -> VORoPE:
         raise ValueError(f"The base of {name!r} is {base}; give a base above 0 that is not 1, such as {usual}.")
     if share is None or not 0 < share <= 1 or int(head * share) % 2 or not int(head * share):
         raise ValueError(f"{SHARE} is {share}; give the share of a head of {head} features that turns, in whole pairs.")
-    scheme = VORoPE(base=float(base), layout="interleaved", fraction=int(head * share) / head, at="end")
-    if (kind := settings.get("rope_type", settings.get("type", "default"))) != "default":
+    common = {"base": float(base), "layout": "interleaved", "fraction": int(head * share) / head, "at": "end"}
+    scheme = VORoPE(**common)
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    if kind not in ("default", "yarn"):
         raise ValueError(
             f"The rope_type {echoed(kind)} of the set {name!r} is not read: values turn with keys in this model type,"
-            f" and posenc has that without scaling alone, as {spec(scheme)!r}."
+            f" and posenc has that with 'yarn', or without scaling, as {spec(scheme)!r}."
         )
-    return scheme
+    if kind == "default":
+        return scheme
+    filled = {LENGTH: config.get("max_position_embeddings")} | ({} if nested else {"attention_factor": 1.0})
+    yarn = RopeSettings("yarn", Settings(filled | dict(settings), {}), config, common)
+    return _scaled(name, scheme, read_rope_type(yarn, facts))
+
+
+def _scaled(name: str, scheme: VORoPE, yarn: YaRN) -> VORoPE:
+    """The scheme of a set with the frequencies of YaRN, which turns the same features."""
+    usual = YaRN(attention_factor=1.0)
+    if any(getattr(yarn, one) != getattr(usual, one) for one in ("attention_factor", *RAMP)):
+        raise ValueError(
+            f"The set {name!r} is {spec(yarn)!r}: values turn with keys in this model type, and posenc has that with"
+            " attention_factor=1.0 and YaRN's own beta_fast, beta_slow and truncate only."
+        )
+    return dataclasses.replace(scheme, factor=yarn.factor, original=yarn.original) if yarn.factor > 1 else scheme

@@ -114,9 +114,10 @@ class SSMax(Scheme, name="ssmax"):
 class Llama4(Scheme, name="llama4"):
     """Queries multiplied by a logarithm of their position, in steps (Llama 4, 2025; `Llama4TextAttention`).
 
-        q'_i = q_i · (1 + strength · log(1 + ⌊(p_i + 1) / floor⌋))
+        q'_i = q_i · (1 + strength · log(1 + ⌊(p_i + offset) / floor⌋))
 
-    The authors use it only on layers without rotation: `[rope, rope, rope, llama4]`.
+    The authors use it only on layers without rotation: `[rope, rope, rope, llama4]`. Mistral's models have it with
+    `offset=0` on every layer, before YaRN, and `floor` is YaRN's original length (Ministral 3 and Mistral 4).
 
     ```bibtex
     @misc{meta2025llama4,
@@ -130,18 +131,21 @@ class Llama4(Scheme, name="llama4"):
 
     strength: float = 0.1
     floor: int = 8192
+    offset: int = later(1)
 
     family = "temperature"
     extrapolates = "some, on layers without rotation (Llama 4, 2025)"
     precedence = "temperature"
-    samples = ({"strength": 0.5, "floor": 3},)
+    samples = ({"strength": 0.5, "floor": 3}, {"strength": 0.5, "floor": 3, "offset": 0})
 
     def validate(self):
         if self.floor < 1:
             raise ValueError(
                 f"The setting 'floor' of 'llama4' is {self.floor}; it must be a whole number of at least 1."
             )
+        if self.offset < 0:
+            raise ValueError(f"The offset of 'llama4' is {self.offset}; it is a whole number of at least 0.")
 
     def query(self, p, q, info):
-        steps = jnp.maximum((info + 1) // self.floor, 0).astype(bias_dtype(q))
+        steps = jnp.maximum((info + self.offset) // self.floor, 0).astype(bias_dtype(q))
         return multiplied(q, 1 + self.strength * jnp.log1p(steps)), info

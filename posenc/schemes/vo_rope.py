@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from jaxtyping import Array, Num
 
-from posenc.core.scheme import Scheme, bias_dtype, later
-from posenc.numerics.rotation import End, Layout, angles, check_base, check_share, frequencies, rotate, turned_width
+from posenc.core.scheme import Scheme, later
+from posenc.numerics import rotary, scaling
+from posenc.numerics.rotation import End, Layout, check_base, check_share, frequencies, rotate
 
 
 class VORoPE(Scheme, name="vo_rope"):
@@ -19,6 +20,9 @@ class VORoPE(Scheme, name="vo_rope"):
     may differ from that of keys, and each turns its own fraction. Written from the equations of a blog. DeepSeek-V4 has
     one head that is key and value at once and turns its last features, as transformers' `deepseek_v4` shows: with keys
     passed as values too, that is `vo_rope(fraction=…, at="end", layout="interleaved")`. It is also called RoVE.
+
+    With a `factor` above 1 and the original length, `original`, frequencies are those of `yarn`. Features keep their
+    size, so scores are those of `yarn(attention_factor=1.0)`. DeepSeek-V4 has this on its layers that compress.
 
     ```bibtex
     @misc{su2025second,
@@ -35,17 +39,38 @@ class VORoPE(Scheme, name="vo_rope"):
     layout: Layout = "half"
     fraction: float = later(1.0)
     at: End = later("start")
+    factor: float = later(1.0)
+    original: int = later(0)
 
     family = "rotary"
-    samples = ({"queries_and_keys": False}, {"base": 100.0, "layout": "interleaved"}, {"fraction": 0.5, "at": "end"})
+    samples = (
+        {"queries_and_keys": False},
+        {"base": 100.0, "layout": "interleaved"},
+        {"fraction": 0.5, "at": "end"},
+        {"factor": 4.0, "original": 64, "base": 50.0},
+    )
 
     def validate(self):
         check_base("vo_rope", self.base)
         check_share("vo_rope", "fraction", self.fraction)
+        scaling.check_longer("vo_rope", self.factor)
+        if (self.factor > 1) != (self.original != 0):
+            raise ValueError(
+                f"'vo_rope' has factor={self.factor} and original={self.original}; give a factor above 1 and the"
+                " original length, or neither."
+            )
+        if self.factor > 1:
+            scaling.check_original("vo_rope", self.original)
+            scaling.check_falling("vo_rope", self.base)
 
-    def bind(self, dims):
-        turned_width("vo_rope", self.fraction, dims.head)
-        return self
+    def angular_frequencies(self, width):
+        plain = frequencies(width, self.base)
+        if self.factor == 1:
+            return plain
+        spread = scaling.spread(*scaling.ROTATIONS, self.base, width // 2, self.original)
+        return scaling.yarn(plain, self.factor, spread)
+
+    bind = rotary.bind
 
     def overrides(self, *hooks):
         unused = () if self.queries_and_keys else ("query", "key")
@@ -64,5 +89,4 @@ class VORoPE(Scheme, name="vo_rope"):
         return self._rotate(o, info, -1)
 
     def _rotate(self, x: Array, position: Num[Array, " L"], sign: int) -> Array:
-        frequency = frequencies(turned_width("vo_rope", self.fraction, x.shape[-1]), self.base)
-        return rotate(x, sign * angles(position, frequency, bias_dtype(x)), self.layout, self.at)
+        return rotate(x, sign * rotary.angles_of(self, {}, x, position), self.layout, self.at)

@@ -35,6 +35,7 @@ def described(one):
     words += ["chunks on layers that rotate"] if "C" in one.layers else []
     words += ["layers without rotation"] if one.turns != "all" else []
     words += ["layers without attention left out"] if "L" in one.layers else []
+    words += ["`llama4` before it"] if one.temperature == "all" else []
     return ", ".join(words)
 
 

@@ -90,12 +90,15 @@ WHOLE: dict[str, dict[str, Any]] = {
 }
 """What the config of a model of several parts needs, so that its part that reads a text can be found."""
 _LISTS = {"short_factor": [1.0 + n / 10 for n in range(8)], "long_factor": [2.0 + n / 5 for n in range(8)]}
-_NO_BETA = {
-    "rope_parameters": {
-        "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 16,
-        "llama_4_scaling_beta": 0.0, "mscale": 1.0, "mscale_all_dim": 1.0,
-    },
+_YARN = {
+    "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 16, "mscale": 1.0,
+    "mscale_all_dim": 1.0,
 }  # fmt: skip
+_BETAS = {
+    "no beta": {"rope_parameters": _YARN | {"llama_4_scaling_beta": 0.0}},
+    # counted from 1, a step would begin at the query in the middle whose weights are stored
+    "steps": {"rope_parameters": _YARN | {"llama_4_scaling_beta": 0.5, "original_max_position_embeddings": 7}},
+}
 MORE: dict[str, dict[str, dict[str, Any]]] = {
     "phimoe": {
         "mscale": {
@@ -107,8 +110,7 @@ MORE: dict[str, dict[str, dict[str, Any]]] = {
             },
         }
     },
-    "ministral3": {"no beta": _NO_BETA},
-    "mistral4": {"no beta": _NO_BETA},
+    **dict.fromkeys(("ministral3", "mistral4"), _BETAS),
     "nemotron": {"share": {"partial_rotary_factor": 0.25}},
 }  # fmt: skip
 """Configs of single types, beside small sizes."""
@@ -140,7 +142,7 @@ def plain(config: dict[str, Any], facts: Facts) -> dict[str, Any]:
     default: dict[str, Any] = {"rope_type": "default", "rope_theta": 1e4}
     if facts.bases:
         default = {FULL: dict(default), SLIDING: dict(default)}
-    found = config.get("rope_parameters") or {}
+    found = config.get("rope_parameters") or facts.rope
     kept = {name: found[name] for name in ("llama_4_scaling_beta", "original_max_position_embeddings") if name in found}
     return out | {"rope_parameters": default | (kept if "llama_4_scaling_beta" in kept else {})}
 

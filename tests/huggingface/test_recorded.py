@@ -80,6 +80,10 @@ def test_a_wrong_reading_is_seen():
         (("glm4v_moe_text", "three axes"), "sections=(2, 3, 3)", "sections=(3, 3, 2)"),
         (("deepseek_v4", "bases"), "base=300.0", "base=50.0"),
         (("deepseek_v4", "bases"), "at='end'", "at='start'"),
+        (("deepseek_v4", "scaled"), "factor=4.0", "factor=4.2"),
+        (("ministral3", "steps"), "offset=0", "offset=1"),
+        (("mistral4", "steps"), "offset=0", "offset=1"),
+        (("mistral4", "yarn"), "llama4(strength=0.3, floor=16, offset=0) + ", ""),
         (("mimo_v2_flash", "sizes"), "window(9)", "window(8)"),
     ):
         text = posenc.spec(from_hf(by_name[at].config))

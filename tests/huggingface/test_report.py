@@ -6,7 +6,7 @@ import math
 import pytest
 
 from posenc.huggingface import facts, from_hf, report
-from posenc.naming import spec
+from posenc.naming import parse, spec
 from tests.huggingface.test_reading import LLAMA, config_of
 
 
@@ -58,6 +58,8 @@ def test_a_mask_or_a_scale_that_goes_with_a_scheme_is_named():
 
 SMALL = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
 YARN = {"rope_type": "yarn", "rope_theta": 300.0, "factor": 4.0, "original_max_position_embeddings": 32}
+V4 = {"type": "yarn", "factor": 16, "original_max_position_embeddings": 65536, "beta_fast": 32, "beta_slow": 1}
+MINISTRAL = "llama4(floor=16384, offset=0) + yarn(factor=16.0, original=16384, mscale_all_dim=1.0, base=1000000.0)"
 
 
 def test_what_does_not_count_is_named_aside():
@@ -89,17 +91,21 @@ def test_a_model_of_several_parts_lays_settings_under_its_text_part(kind, text, 
     assert spec(from_hf({"model_type": kind, "text_config": text})) == scheme
 
 
-def test_released_configs_that_are_refused_are_not_promised():
-    """Families whose released configs have what no scheme does: the page lists them as refused, with the reason."""
-    beta = YARN | {"llama_4_scaling_beta": 0.1}
-    for config in (
-        config_of("ministral3", head_dim=128, rope_parameters=beta),
-        config_of("mistral4", head_dim=128, rope_parameters=beta),
-        config_of("deepseek_v4", rope_scaling=YARN),
-    ):
-        assert "released" in facts.compared()[config["model_type"]]
-        with pytest.raises(ValueError):
-            from_hf(config)
+@pytest.mark.parametrize(
+    ("config", "scheme"),
+    [
+        (config_of("ministral3"), MINISTRAL),
+        (config_of("mistral3", text_config=config_of("ministral3", sliding_window=None)), MINISTRAL),
+        (config_of("mistral4"), "llama4(offset=0) + yarn(factor=128.0, original=8192, mscale_all_dim=1.0, "
+         "layout='interleaved', fraction=0.5, at='end')"),
+        (config_of("deepseek_v4", rope_scaling=V4), "vo_rope(base=160000.0, layout='interleaved', fraction=0.125, "
+         "at='end', factor=16.0, original=65536) + window(128)"),
+    ],
+)  # fmt: skip
+def test_released_configs_of_mistral_and_deepseek_are_read(config, scheme):
+    """Queries grow before YaRN, counted from 0; values turn by YaRN's frequencies too. The page promises both."""
+    assert spec(from_hf(config)) == scheme and from_hf(config) == parse(scheme)
+    assert "released" not in facts.compared()[config["model_type"]]
 
 
 @pytest.mark.parametrize(
@@ -111,10 +117,7 @@ def test_released_configs_that_are_refused_are_not_promised():
         (config_of("nanochat"), "other way"),
         (config_of("whisper"), "sinusoidal"),
         (config_of("gptj", rope_theta=5e5), "rope_theta.* 500000.0"),
-        (
-            config_of("ministral3", rope_parameters={"rope_type": "yarn", "llama_4_scaling_beta": 0.1}),
-            "llama_4_scaling_beta.*0.1",
-        ),
+        (config_of("mistral", rope_parameters=YARN | {"llama_4_scaling_beta": 0.1}), "beta is 0.1, .*does not read it"),
         (
             config_of("qwen2_vl_text", rope_parameters=YARN | {"mrope_section": [16, 24, 24]}),
             r"'yarn'.*mrope_section.*\(16, 24, 24\).* text alone .*yarn\(",
@@ -138,7 +141,10 @@ def test_released_configs_that_are_refused_are_not_promised():
         (config_of("glm5_next"), "text_config"),
         (config_of("mistral_large4"), "learned number"),
         (config_of("gemma4_assistant", text_config={"model_type": "gemma4_text"}), "keys of another model"),
-        (config_of("deepseek_v4", rope_scaling=YARN), "'yarn' of the set 'compress'.*vo_rope.*base=160000.0"),
+        (config_of("deepseek_v4", rope_scaling=V4 | {"type": "linear"}), "'linear' of the set 'compress'.*'yarn'"),
+        (config_of("deepseek_v4", rope_scaling=V4 | {"beta_fast": 16}), r"'compress' is .*yarn\(.*beta_fast=16.0"),
+        (config_of("deepseek_v4", rope_scaling=V4 | {"attention_factor": 1.2}), "factor=1.2.*attention_factor=1.0"),
+        (config_of("deepseek_v4", rope_scaling={"type": "yarn", "factor": 4}), "lack original_max_position_embeddings"),
         (config_of("deepseek_v4", num_hidden_layers=2, compress_ratios=[0, 5]), "'compression of 5'"),
         (config_of("llava", rope_theta=1e4), "text_config"),
     ],

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from posenc.huggingface.facts import FULL, SLIDING, Facts
+from posenc.huggingface.facts import FULL, LENGTH, SLIDING, Facts
+from posenc.huggingface.rope_types import BETA
 
 PAIRS = 8
 THREE_AXES = "three axes"
@@ -74,7 +75,7 @@ def variants(sizes: dict[str, Any], written: dict[str, Any], facts: Facts) -> It
     if facts.turns == "listed":
         yield "no_rope_layers", sizes | {"no_rope_layers": [1, 0] * 4}
         yield "no_rope_interval", sizes | {"no_rope_layer_interval": 3}
-    if facts.temperature:
+    if facts.temperature == "unrotated":
         yield "temperature", sizes | {"floor_scale": 8, "attn_scale": 0.3}
         yield "no temperature", sizes | {"floor_scale": 8, "attn_temperature_tuning": False}
     if facts.scheme == "t5":
@@ -90,7 +91,14 @@ def _turned_values(sizes: dict[str, Any]) -> Iterator[Variant]:
     one = {"rope_type": "default", "rope_theta": 70.0, "partial_rotary_factor": 0.25}
     yield "sets", sizes | {"rope_parameters": {"main": one, "compress": one | {"rope_theta": 900.0}}}
     yield "flat", sizes | {"rope_theta": 50.0, "rope_parameters": {"rope_type": "default", "rope_theta": 700.0}}
-    yield "scaled", sizes | {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}}
+    yarn = {"type": "yarn", "factor": 4.0, LENGTH: 64}
+    yield "scaled", sizes | {"rope_scaling": yarn, "compress_rope_theta": 300.0}
+    yield "scaled, length beside", sizes | {"rope_scaling": yarn, "compress_rope_theta": 300.0, LENGTH: 128}
+    yield "scaled, no length", sizes | {"rope_scaling": {"type": "yarn", "factor": 4.0}, "compress_rope_theta": 300.0}
+    scaled = one | {"rope_type": "yarn", "factor": 4.0, LENGTH: 128, "attention_factor": 1.0}
+    yield "scaled sets", sizes | {"rope_parameters": {"main": one, "compress": scaled}}
+    larger = scaled | {"attention_factor": 1.2}
+    yield "scaled sets, larger", sizes | {"rope_parameters": {"main": one, "compress": larger}}
     plain = {name: value for name, value in sizes.items() if name not in ("partial_rotary_factor", "layer_types")}
     yield "rotated features", plain | {"qk_rope_head_dim": 4}
     yield "ratios", plain | {"compress_ratios": [0, 0, 4, 128, 4, 128, 4, 0], "partial_rotary_factor": 0.25}
@@ -108,6 +116,7 @@ def _rotations(sizes: dict[str, Any], plain: dict[str, Any], facts: Facts) -> It
         settings = {"rope_type": name, "rope_theta": 300.0} | settings
         pairs = round(PAIRS * (facts.fraction or 1))
         settings |= {n: settings[n][:pairs] for n in ("short_factor", "long_factor") if n in settings}
+        settings |= {BETA: 0.3} if facts.temperature == "all" and name.startswith("yarn") else {}
         longest = {"max_position_embeddings": 16} if name == "dynamic" else {}
         yield name, sizes | longest | {"rope_parameters": settings}
     for old, new in facts.names.items():

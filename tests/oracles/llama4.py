@@ -7,7 +7,7 @@ from tests.oracles import loop
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
     def score(h, p, i, j):
-        steps = max(math.floor((float(pos[i]) + 1) / scheme.floor), 0)
+        steps = max(math.floor((float(pos[i]) + scheme.offset) / scheme.floor), 0)
         return (1 + scheme.strength * math.log(1 + steps)) * loop.dot(q, k, h, i, j)
 
     return loop.attend(heads, q, k, v, seen, score)

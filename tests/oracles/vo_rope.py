@@ -24,8 +24,11 @@ def attend(scheme, heads, q, k, v, x, pos, seen):
 
 def turned(scheme, x, distance):
     d, out = round(scheme.fraction * len(x)), np.array(x, float)
-    for pair in range(d // 2):
+    rates = parts.plain(scheme, d)
+    if scheme.factor > 1:  # as Peng et al. (2024)
+        rates = parts.yarn(rates, scheme.factor, 32, 1, d, scheme.base, scheme.original, True, 1)
+    for pair, rate in enumerate(rates):
         a, b = parts.pair(scheme, pair, d, len(x))
-        z = complex(x[a], x[b]) * cmath.exp(1j * float(distance) * scheme.base ** (-2 * pair / d))
+        z = complex(x[a], x[b]) * cmath.exp(1j * float(distance) * rate)
         out[a], out[b] = z.real, z.imag
     return out

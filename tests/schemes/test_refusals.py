@@ -59,7 +59,7 @@ sinusoidal: base=0; base=-10; base=1
 t5: buckets=7; buckets=0; buckets=2, bidirectional=True; buckets=6, bidirectional=True; buckets=32, reach=16
 t5: buckets=32, reach=8, bidirectional=True
 binary: bits=0; bits=-1; bits=32
-llama4: floor=0
+llama4: floor=0; offset=-1
 transformer_xl: base=1.0
 tupe: buckets=6; buckets=-4; buckets=8, reach=2
 fope: length=0; gain=-1.0; base=0.0; base=-1.0; base=1.0
@@ -72,6 +72,7 @@ grape_m: omega_scale=0.0; base=0.0; base=-1.0; base=1.0
 cope: npos=0
 abacus: rows=1
 vo_rope: fraction=0.0; fraction=1.5; at='middle'; base=0.0; base=-1.0; base=1.0
+vo_rope: factor=0.5; factor=2.0; original=8; factor=2.0, original=-1; factor=2.0, original=8, base=0.5
 pope: base=0.0; base=-1.0; base=1.0
 complex_order: base=0.0; base=-1.0; base=1.0
 shaw: reach=-1
