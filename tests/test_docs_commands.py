@@ -108,9 +108,12 @@ def shortened(words):
         return words
     steps = ["--steps", str(STEPS)] if words[0] == "run" else ["--set", f"steps={STEPS}"]
     kept = [re.sub(r"^steps=\d+$", f"steps={STEPS}", word) for word in words]
-    for flag, value in (("--steps", str(STEPS)), ("--seeds", "2")):
-        if flag in kept:
-            kept[kept.index(flag) + 1] = value
+    if "--steps" in kept:
+        kept[kept.index("--steps") + 1] = str(STEPS)
+    if "--seeds" in kept:
+        seeds = kept.index("--seeds") + 1
+        first = int(kept[seeds].partition(":")[0]) if ":" in kept[seeds] else 0  # others may choose a learning rate
+        kept[seeds] = f"{first}:{first + 2}"
     return kept if any(f"steps={STEPS}" in word for word in kept) or "--steps" in kept else [*kept, *steps]
 
 
