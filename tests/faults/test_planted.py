@@ -130,13 +130,13 @@ FAULTS = {
         "Counted", "a_block_of_queries_is_part_of_the_square",
     ),
     "a part of a sum is told another's tile": Fault(
-        "posenc.core.compose:Chain.score", "_tile(tile, n)", "_tile(tile, -1)", "fox", SUMS
+        "posenc.core.chain:Chain.score", "_tile(tile, n)", "_tile(tile, -1)", "fox", SUMS
     ),
     "a sum leaves out what its parts do to values": Fault(
-        "posenc.core.compose:Chain.pair", "part_info, v = s.pair(", "part_info, _ = s.pair(", "vo_rope + alibi", SUMS
+        "posenc.core.chain:Chain.pair", "part_info, v = s.pair(", "part_info, _ = s.pair(", "vo_rope + alibi", SUMS
     ),
     "a sum leaves out what its parts add to values": Fault(
-        "posenc.core.compose:Chain.value_bias", "for n in adds)", "for n in adds) * 0", "shaw", SUMS
+        "posenc.core.chain:Chain.value_bias", "for n in adds)", "for n in adds) * 0", "shaw", SUMS
     ),
     "locate looks ahead": Fault(
         SCANS + "total", "_scan(_add, (jnp.where(shaped(segment > 0), steps, 0), begins))",
