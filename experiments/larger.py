@@ -53,13 +53,13 @@ plan = Plan(steps=2000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3,), sizes=(64, 128, 25
 
 
 def runs():
-    base = Run(width=192, depth=6, heads=6, batch=32, length=64, longest=1024, buckets=1)
+    base = Run(width=192, depth=6, heads=6, batch=16, length=64, longest=1024, buckets=1)
     text = {"model": ["decoder"], "shortest": [64]}
     return [
         *grid(base, task=[BACK], scheme=["rope", SMALL, "learned"], model=["encoder"], shortest=[4]),
         *grid(base, task=[INDEX], scheme=["rope", "learned"], model=["encoder"], shortest=[8]),
-        *grid(base, task=[RECALL], scheme=[SMALL, LARGE], **text),
-        *grid(base, task=[COPIES], scheme=["fire", "alibi", "rope"], batch=[16], stem=["conv(k=3)"], **text),
+        *grid(base, task=[RECALL], scheme=[SMALL, LARGE], batch=[32], **text),
+        *grid(base, task=[COPIES], scheme=["fire", "alibi", "rope"], stem=["conv(k=3)"], **text),
     ]
 
 

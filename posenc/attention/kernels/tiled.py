@@ -237,6 +237,8 @@ class _Tile:
 
     def reads_logits(self) -> bool:
         """Tell whether the scores depend on q·k, which a scheme may replace."""
+        if self.tiling.banded or not self.tiling.scores:
+            return True
         jaxpr = jax.make_jaxpr(self.score)(self.read, self.logits).jaxpr
         read = [*(a for equation in jaxpr.eqns for a in equation.invars), *jaxpr.outvars]
         return any(a is jaxpr.invars[-1] for a in read)

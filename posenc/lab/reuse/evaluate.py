@@ -30,6 +30,7 @@ from posenc.lab.spec.run import ON, WITH, Knobs, Plan
 from posenc.lab.store import checkpoints, folder, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.tasks import Task, spec
+from posenc.lab.tasks.examples import batch_shapes
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task
 from posenc.lab.train import evaluation, needs, training
@@ -260,9 +261,7 @@ def _check_tokens(resolved: ResolvedRun, other: Task) -> None:
 
 
 def _check_groups(task: Task, by: Sequence[str]) -> None:
-    n = task.sizes.smallest
-    strata = jax.eval_shape(lambda: task.sample(jax.random.key(0), n, batch=1, n_max=n))
-    has = [SIZE, *sorted(strata.strata)]
+    has = [SIZE, *sorted(batch_shapes(task, 1, task.sizes.smallest).strata)]
     for name in by:
         if name not in has:
             raise ValueError(f"The examples of {spec(task)} cannot be grouped by {name!r}; take {', '.join(has)}.")

@@ -58,6 +58,7 @@ PROBES = {
 """Task by its name, those of distance first. Decoders have the order of two marks by their mask, whatever the scheme.
 Encoders cannot go on with a text. Memory and recall, the dearest, are asked of decoders alone."""
 
+HALF_ALIBI = "alibi(slopes=(1.0, 0.5, 0.0, 0.0))"
 CONSTANTS = {
     "alibi": "alibi(factor=64.0)",
     "t5": "t5(buckets=16, reach=16)",
@@ -67,12 +68,18 @@ CONSTANTS = {
     "dape": "kerple + dape",
     "dape_v2": "kerple + dape_v2",
     "ssmax": "ssmax + rope",
+    "key_offset": "key_offset + rope(fraction=0.5)",
+    "kv_shift": "kv_shift + rope",
+    "scale_invariant": "rope(p=0.5) + scale_invariant",
+    "dual_triangle": "rope(layout='interleaved') + dual_triangle",
+    "asentmax": f"asentmax + entmax + {HALF_ALIBI}",
 }
 """Scheme to what is trained for it where that is not its default. A reach in tokens is the length trained on, since
 farther buckets are never trained. Slopes fall over 16 tokens by what the published ones do over 1,024. Schemes of the
 plane take a line, and additions are added to what their papers add them to."""
-BESIDE = ("alibi", "rope(base=10.0)", "rope @ random_sorted(limit=128)")
-"""More rows: published slopes, a base near the length, and random positions of RoPE."""
+BESIDE = ("alibi", "rope(base=10.0)", "rope @ random_sorted(limit=128)", HALF_ALIBI, "rope_2d @ grid")
+"""More rows: published slopes, a base near the length, random positions of RoPE, slopes for half of the heads (NAPE),
+and a text as rows of eight tokens."""
 ENCODERS = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
 """More rows of encoders: penalties that tell left from right."""
 RECURRENT = ("lstm", "gru")
@@ -94,10 +101,7 @@ IN_THE_PLANE = ("relative_2d", "rope_2d", "rope_axes", "sinusoidal_2d")
 OF_AREAS = ("key_weight",)
 """Schemes without a row, since the tokens of a text have no areas and stand for no others."""
 
-UNMEASURED = (*"asentmax bam canon dual_triangle entmax key_offset kv_shift scale_invariant wall".split(),)
-"""Schemes whose rows are still to be trained."""
-
-WITHOUT = frozenset({*AFTER_TRAINING, *EQUAL, *IN_THE_PLANE, *OF_AREAS, *UNMEASURED})
+WITHOUT = frozenset({*AFTER_TRAINING, *EQUAL, *IN_THE_PLANE, *OF_AREAS})
 """Schemes that are not trained."""
 
 

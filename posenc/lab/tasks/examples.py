@@ -47,13 +47,13 @@ def fewer(
 
 def cut_padding(made: Batch, task: Task, room: int) -> Batch:
     """Examples, as NumPy's arrays, with the padding that size `room` needs."""
-    shapes = _shapes(task, made.tokens.shape[0], room)
-    return jax.tree.map(lambda a, kept: a[tuple(map(slice, kept.shape))], made, shapes)
+    kept = batch_shapes(task, made.tokens.shape[0], room)
+    return jax.tree.map(lambda a, of: a[tuple(map(slice, of.shape))], made, kept)
 
 
 @functools.lru_cache(maxsize=256)
-def _shapes(task: Task, rows: int, room: int) -> Batch:
-    """The shapes of examples that are padded as size `room` needs."""
+def batch_shapes(task: Task, rows: int, room: int) -> Batch:
+    """The shapes of `rows` examples that are padded as size `room` needs; nothing is made."""
     return jax.eval_shape(lambda: task.sample(jax.random.key(0), room, batch=rows, n_max=room))
 
 

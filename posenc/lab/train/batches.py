@@ -18,7 +18,7 @@ from posenc.lab.compiling import Programs
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Run
 from posenc.lab.tasks import Batch, Task
-from posenc.lab.tasks.examples import pad_tokens, round_length
+from posenc.lab.tasks.examples import batch_shapes, pad_tokens, round_length
 from posenc.lab.tasks.measure import train_key
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.sizes import StepSizes
@@ -58,17 +58,14 @@ class Batching(NamedTuple):
         left as it is, as it was before these were padded: other tokens would draw other positions.
         """
 
-        def sample(edge: int) -> Examples:
-            return Examples.of(self.task.sample(jax.random.key(0), edge, batch=self.sizes.batch, n_max=edge))
-
         def padded(a: Any, longest: Any) -> Any:
             tokens, most = round_length(a.shape[-1]), longest.shape[-1]
             if drawn and most % 4 == 0 and most <= 32:
                 tokens = min(tokens, most)
             return jax.ShapeDtypeStruct((*a.shape[:-1], tokens), a.dtype)
 
-        samples = [jax.eval_shape(functools.partial(sample, edge)) for edge in self.sizes.edges]
-        return tuple(jax.tree.map(padded, shape, samples[-1]) for shape in samples)
+        made = [Examples.of(batch_shapes(self.task, self.sizes.batch, edge)) for edge in self.sizes.edges]
+        return tuple(jax.tree.map(padded, shape, made[-1]) for shape in made)
 
     def size_in_bytes(self) -> int:
         """Bytes of the largest batch."""

@@ -79,16 +79,21 @@ def rounds(task: Task, sizes: Sequence[int], short: int = SHORT, waste: int = 3)
     return tuple(reversed(kept))
 
 
+def padded_size(task: Task, sizes: Sequence[int], n: int, short: int = SHORT, waste: int = 3) -> int:
+    """The first of `rounds` that holds examples of size n."""
+    return next(most for most in rounds(task, sizes, short, waste) if most >= n)
+
+
 def own_size(resolved: Any, sizes: Sequence[int], n: int) -> int:
     """The size that examples of size n are padded to. Unless something is drawn, those of many tokens have no padding
     and those of few have less, since it would cost more than a program."""
-    task, room = resolved.task, next(most for most in rounds(resolved.task, sizes) if most >= n)
+    task, room = resolved.task, padded_size(resolved.task, sizes, n)
     if draws(resolved):
         return room
     if task.tokens(n) > SHORT:
         return n
     short = [m for m in sizes if task.tokens(m) <= SHORT]
-    return min(room, next(most for most in rounds(task, short, SHORTEST, 2) if most >= n))
+    return min(room, padded_size(task, short, n, SHORTEST, 2))
 
 
 def counting(resolved: Any, rows: int, length: int) -> Counting:
@@ -199,7 +204,7 @@ def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: b
     Where `choosing`, they are those on which a learning rate is chosen, else those that are reported. One program makes
     those of all sizes.
     """
-    room = next(most for most in rounds(task, sizes) if most >= n)
+    room = padded_size(task, sizes, n)
     key, part = (validation_key, "validation") if choosing else (evaluation_key, "test")
     return fewer(task, rows, max(sizes), room, key(task, n), np.int32(n), task.load_part(part))
 

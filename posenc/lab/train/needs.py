@@ -17,6 +17,7 @@ from posenc.coordinates import check_reach
 from posenc.lab.models.interface import Inputs, Shape, coordinate_inputs, inputs
 from posenc.lab.spec.run import Knobs
 from posenc.lab.tasks import Task
+from posenc.lab.tasks.examples import batch_shapes
 from posenc.lab.train.device import memory
 from posenc.lab.train.evaluation import SCORES, scored_examples
 from posenc.lab.train.shapes import places
@@ -35,8 +36,7 @@ ROWS = 256
 def fits(resolved: ResolvedRun, longest: int, before: Any = None) -> Any:
     """The state of a run in the abstract. Refuses what cannot run at the longest size."""
     task, names = resolved.task, resolved.step.coordinates
-    sample = lambda: task.sample(jax.random.key(0), longest, batch=1, n_max=longest)  # noqa: E731
-    taken = jax.eval_shape(lambda: scored_examples(resolved, names, sample()).inputs)
+    taken = jax.eval_shape(lambda made: scored_examples(resolved, names, made).inputs, batch_shapes(task, 1, longest))
     if before is None:
         leaves, tree = jax.tree.flatten(taken)
         state = _beginning(resolved.step.model, tuple(leaves), tree)
