@@ -23,7 +23,7 @@ import dataclasses
 from posenc.lab.results.published import Order
 from posenc.lab.spec import atlas
 
-NAPE = "alibi(slopes=(1.0, 0.5, 0.0, 0.0))"
+NAPE = atlas.NAPE
 SPARSE = f"asentmax + entmax + {NAPE}"
 GRID = "rope_2d @ grid"
 DECODERS = {

@@ -58,7 +58,8 @@ PROBES = {
 """Task by its name, those of distance first. Decoders have the order of two marks by their mask, whatever the scheme.
 Encoders cannot go on with a text. Memory and recall, the dearest, are asked of decoders alone."""
 
-HALF_ALIBI = "alibi(slopes=(1.0, 0.5, 0.0, 0.0))"
+NAPE = "alibi(slopes=(1.0, 0.5, 0.0, 0.0))"
+"""ALiBi on half of the heads, as Vasylenko et al. (2025) mix it with none."""
 CONSTANTS = {
     "alibi": "alibi(factor=64.0)",
     "t5": "t5(buckets=16, reach=16)",
@@ -72,12 +73,12 @@ CONSTANTS = {
     "kv_shift": "kv_shift + rope",
     "scale_invariant": "rope(p=0.5) + scale_invariant",
     "dual_triangle": "rope(layout='interleaved') + dual_triangle",
-    "asentmax": f"asentmax + entmax + {HALF_ALIBI}",
+    "asentmax": f"asentmax + entmax + {NAPE}",
 }
 """Scheme to what is trained for it where that is not its default. A reach in tokens is the length trained on, since
 farther buckets are never trained. Slopes fall over 16 tokens by what the published ones do over 1,024. Schemes of the
 plane take a line, and additions are added to what their papers add them to."""
-BESIDE = ("alibi", "rope(base=10.0)", "rope @ random_sorted(limit=128)", HALF_ALIBI, "rope_2d @ grid")
+BESIDE = ("alibi", "rope(base=10.0)", "rope @ random_sorted(limit=128)", NAPE, "rope_2d @ grid")
 """More rows: published slopes, a base near the length, random positions of RoPE, slopes for half of the heads (NAPE),
 and a text as rows of eight tokens."""
 ENCODERS = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
