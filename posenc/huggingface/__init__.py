@@ -103,19 +103,24 @@ def _read_as(outer: Settings, like: str | None) -> tuple[Mapping[str, Any], str]
         return part or outer, like
     if kind in readable and not part:
         return outer, kind
+    if kind in readable:
+        raise ValueError(
+            f"model_type={echoed(kind)} has no text part, and this config has a text_config; leave it out."
+        )
     entry = facts_of.compared().get(str(kind))
     if entry is None:
         raise ValueError(
             f"model_type={echoed(kind)} is not read: it is none of transformers 5.23's; if its code is that of a type"
             " that is read, give that type as like."
         )
-    inner = Settings(part or {}, {}).get("model_type")
-    inner = inner if inner in readable else entry.get("text")
     if "refused" in entry:
         raise ValueError(f"model_type={echoed(kind)} is not read: {entry['refused']}.")
+    inner = _text_type(kind, entry, Settings(part or {}, {}).get("model_type"))
     if inner not in readable:
+        unknown = {"refused": "it is none of transformers 5.23's"}
+        why = facts_of.compared().get(inner, unknown).get("refused", "it has parts of its own")
         raise ValueError(
-            f"model_type={echoed(kind)} is not read: its text part, of the type {echoed(inner)}, is not read."
+            f"The text part of model_type={echoed(kind)}, of the type {echoed(inner)}, is not read: {why}."
         )
     if part is None and kind not in facts_of.flat():
         raise ValueError(
@@ -123,6 +128,13 @@ def _read_as(outer: Settings, like: str | None) -> tuple[Mapping[str, Any], str]
             " it."
         )
     return facts_of.under(kind) | dict(outer if part is None else part), inner
+
+
+def _text_type(kind: Any, entry: Mapping[str, Any], named: str | None) -> str:
+    """The type of the text part of a model of several parts; its code has one, or takes the one that is `named`."""
+    if named is None or "any_text" not in entry:
+        return entry["text"]
+    return facts_of.renamed(kind).get(named, named)
 
 
 def _read(config: Settings, facts: Facts) -> Any:

@@ -99,6 +99,11 @@ def under(kind: str | None) -> dict[str, Any]:
     return _toml()["outer"]["under"].get(kind or "", {})
 
 
+def renamed(kind: str) -> dict[str, str]:
+    """Return the types of text parts that released configs of a model type have under another name."""
+    return _toml()["outer"]["renamed"].get(kind, {})
+
+
 @cache
 def compared() -> dict[str, Any]:
     """Return what `python -m tests.huggingface.record` found of every model type of transformers."""

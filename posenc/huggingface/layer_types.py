@@ -71,7 +71,8 @@ def _leave_chunks(config: Settings) -> None:
         raise ValueError("attention_chunk_size is None, and layers of chunked_attention need it; give it.")
     config.left["attention_chunk_size"] = (
         f"on layers of chunked_attention, by default those that rotate, a token sees its chunk of {size} tokens: pass"
-        f" mask=('causal', i // {size} == j // {size}) to attend there"
+        f" mask=('causal', i // {size} == j // {size}) to attend there, or with a cache segments=1 + i // {size} and"
+        " positions=i, with i and j counted from where a text begins"
     )
 
 

@@ -69,7 +69,8 @@ def _scheme(name: str, config: Settings, facts: Facts) -> VORoPE:
     base = config.get(beside, usual)
     settings = Settings(found[name] if nested else {} if name == "main" else found, {})
     if nested:
-        base, share = settings.get(BASE), settings.get(SHARE, 1.0)
+        base = settings.get(BASE, config.get(*SETS["main"]))
+        share = settings.get(SHARE, config.get(SHARE))
     if base is None or base <= 0 or base == 1:
         raise ValueError(f"The base of {name!r} is {base}; give a base above 0 that is not 1, such as {usual}.")
     if share is None or not 0 < share <= 1 or int(head * share) % 2 or not int(head * share):

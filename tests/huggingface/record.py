@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from transformers import CONFIG_MAPPING
+from transformers import CONFIG_MAPPING, AutoConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
 import posenc
@@ -170,8 +170,14 @@ def part(kind: str, default: dict[str, Any], text: str, facts: Facts) -> tuple[d
     worst, kept = judge(scheme, found)
     if worst > TOLERANCE:
         raise Differs(f"the weights of its text part differ by {worst:.2g}")
-    line = {"text": text, "difference": float(f"{worst:.1g}"), "configs": 1} | released(kind, default, text)
+    line = text_of(kind, text) | {"difference": float(f"{worst:.1g}"), "configs": 1} | released(kind, default, text)
     return line, [store.Case(kind, "text part", {"model_type": kind, "text_config": config}, spec(scheme), kept)]
+
+
+def text_of(kind: str, text: str | None) -> dict[str, Any]:
+    """The usual type of a model's text part, and whether its code takes any other that a config names."""
+    any_text = CONFIG_MAPPING[kind].sub_configs.get("text_config") is AutoConfig
+    return {"text": text} | ({"any_text": True} if any_text else {})
 
 
 def whole(
@@ -194,7 +200,7 @@ def whole(
         raise Differs(f"its default is refused: {next(iter(refused.values()))}")
     if refused:
         print("   ", kind, {name: why[:100] for name, why in refused.items()})
-    line = {} if kind in types else {"text": text}
+    line = {} if kind in types else text_of(kind, text)
     line |= {"difference": float(f"{worst:.1g}"), "configs": len(cases)}
     return line | released(kind, default, None if kind in types else text), cases
 

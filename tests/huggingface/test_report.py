@@ -3,8 +3,10 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 
+import posenc
 from posenc.huggingface import facts, from_hf, report
 from posenc.naming import parse, spec
 from tests.huggingface.test_reading import LLAMA, config_of
@@ -43,6 +45,7 @@ def test_a_mask_or_a_scale_that_goes_with_a_scheme_is_named():
     """Llama 4's chunks, the choice of an indexer, and the scale of scores of DeepSeek-V3 as released."""
     chunks = dict(report(config_of("llama4_text", num_hidden_layers=4, attention_chunk_size=16)).aside)
     assert "i // 16 == j // 16" in chunks["attention_chunk_size"]
+    assert "segments=1 + i // 16 and positions=i" in chunks["attention_chunk_size"]
     assert "attention_chunk_size" not in dict(report(config_of("llama4_text", no_rope_layers=[0])).aside)
     assert "mask=('causal', choice)" in dict(report(config_of("deepseek_v32")).aside)["indexer"]
     yarn = {
@@ -56,9 +59,23 @@ def test_a_mask_or_a_scale_that_goes_with_a_scheme_is_named():
     assert f"{(0.1 * math.log(40) + 1) ** 2 / 192**0.5:.8g}" in scale
 
 
+def test_chunks_in_a_cache_are_documents_as_the_report_says():
+    """The mask was compared with the model; a cache takes no array, and documents do the same there."""
+    scheme, dims, i = from_hf(config_of("llama4_text", num_hidden_layers=1)), posenc.Dims(16, 2, 8, 64), np.arange(20)
+    q, k, v = np.random.default_rng(0).normal(size=(3, 1, 20, 2, 8)).astype(np.float32)
+    whole = posenc.attend(scheme, None, q, k, v, mask=("causal", i[:, None] // 8 == i // 8))
+    cache = posenc.Cache.empty(scheme, None, dims, batch=1, capacity=20)
+    for new in np.split(i, [11, 12, 17]):
+        out, cache = posenc.attend(
+            scheme, None, q[:, new], k[:, new], v[:, new], cache=cache, segments=1 + new // 8, positions=new
+        )
+        np.testing.assert_allclose(out, whole[:, new], atol=1e-6)
+
+
 SMALL = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
 YARN = {"rope_type": "yarn", "rope_theta": 300.0, "factor": 4.0, "original_max_position_embeddings": 32}
 V4 = {"type": "yarn", "factor": 16, "original_max_position_embeddings": 65536, "beta_fast": 32, "beta_slow": 1}
+BARE = {"main": {"rope_type": "default"}, "compress": {"rope_type": "default"}}
 MINISTRAL = "llama4(floor=16384, offset=0) + yarn(factor=16.0, original=16384, mscale_all_dim=1.0, base=1000000.0)"
 
 
@@ -92,6 +109,21 @@ def test_a_model_of_several_parts_lays_settings_under_its_text_part(kind, text, 
 
 
 @pytest.mark.parametrize(
+    ("kind", "named", "read_as"),
+    [
+        ("llava", "mistral", "mistral"),
+        ("llava", None, "llama"),
+        ("kimi_k25", "kimi_k2", "deepseek_v3"),
+        ("exaone4_5", "exaone4_5_text", "exaone4"),
+        ("qwen3_vl", "qwen2", "qwen3_vl_text"),  # its code has a text part of its own, and reads no name
+    ],
+)
+def test_a_text_part_is_read_as_the_type_that_transformers_builds(kind, named, read_as):
+    text = {"model_type": named, "num_hidden_layers": 4, "head_dim": None}
+    assert report(config_of(kind, text_config=text)).read_as == read_as
+
+
+@pytest.mark.parametrize(
     ("config", "scheme"),
     [
         (config_of("ministral3"), MINISTRAL),
@@ -100,6 +132,8 @@ def test_a_model_of_several_parts_lays_settings_under_its_text_part(kind, text, 
          "layout='interleaved', fraction=0.5, at='end')"),
         (config_of("deepseek_v4", rope_scaling=V4), "vo_rope(base=160000.0, layout='interleaved', fraction=0.125, "
          "at='end', factor=16.0, original=65536) + window(128)"),
+        (config_of("deepseek_v4", partial_rotary_factor=0.25, rope_parameters=BARE),
+         "vo_rope(layout='interleaved', fraction=0.25, at='end') + window(128)"),
     ],
 )  # fmt: skip
 def test_released_configs_of_mistral_and_deepseek_are_read(config, scheme):
@@ -146,7 +180,13 @@ def test_released_configs_of_mistral_and_deepseek_are_read(config, scheme):
         (config_of("deepseek_v4", rope_scaling=V4 | {"attention_factor": 1.2}), "factor=1.2.*attention_factor=1.0"),
         (config_of("deepseek_v4", rope_scaling={"type": "yarn", "factor": 4}), "lack original_max_position_embeddings"),
         (config_of("deepseek_v4", num_hidden_layers=2, compress_ratios=[0, 5]), "'compression of 5'"),
+        (config_of("deepseek_v4", rope_parameters=BARE), "partial_rotary_factor is None"),
         (config_of("llava", rope_theta=1e4), "text_config"),
+        # not read as the usual text part of the model
+        (config_of("internvl", text_config={"model_type": "nanochat"}), "text part .*'nanochat'.*other way"),
+        (config_of("llava", text_config={"model_type": "new"}), "text part .*'new'.*none of transformers"),
+        (config_of("llava", text_config={"model_type": "qwen2_vl"}), "text part .*'qwen2_vl'.*parts of its own"),
+        (config_of("llama", text_config={"model_type": "qwen2"}), "'llama' has no text part"),
     ],
 )
 def test_what_was_not_compared_is_refused_in_one_sentence(config, why):

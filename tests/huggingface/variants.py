@@ -90,6 +90,8 @@ def _turned_values(sizes: dict[str, Any]) -> Iterator[Variant]:
     yield "bases", sizes | {"rope_theta": 50.0, "compress_rope_theta": 300.0}
     one = {"rope_type": "default", "rope_theta": 70.0, "partial_rotary_factor": 0.25}
     yield "sets", sizes | {"rope_parameters": {"main": one, "compress": one | {"rope_theta": 900.0}}}
+    bare = {"main": {"rope_type": "default"}, "compress": {"rope_type": "default", "rope_theta": 900.0}}
+    yield "sets, base and share beside", sizes | {"rope_theta": 70.0, "rope_parameters": bare}
     yield "flat", sizes | {"rope_theta": 50.0, "rope_parameters": {"rope_type": "default", "rope_theta": 700.0}}
     yarn = {"type": "yarn", "factor": 4.0, LENGTH: 64}
     yield "scaled", sizes | {"rope_scaling": yarn, "compress_rope_theta": 300.0}
