@@ -31,13 +31,12 @@ names = {"t5(buckets=16, reach=16) (model=decoder)": "t5, reach 16"}
 counted = "tokens"
 reading = """
 Up to 4 L, {token_k_back|count|64|last} of {token_k_back|schemes|16} rows find the token three back and
-{index_of_token|count|64|last} the index of a mark, counted at the last token. RoPE finds {token_k_back|rope|64|last}
-of the tokens three back at 4 L, and base 10 finds {token_k_back|rope(base=10.0)|64|last}. Scores that join content
-and distance, such as Shaw's, follow a pointer to 4 L ({pointer_back|shaw|64}). Canon mixes queries, keys and values
-with those of three tokens before, and scores have no position. It holds offset, pointer, index, look-up and copy to
-4 L. All others that copy to 2 L have scores that fall with distance. There ConViT copies
-{copy|convit(axes=1)|16|accuracy} of the symbols, Canon {copy|canon|16|accuracy} and RoPE {copy|rope|16|accuracy}.
-Parity beyond training takes a state: PaTH reaches {parity_check|path|16} at 2 L, and RoPE {parity_check|rope|16}.
+{index_of_token|count|64|last} the index of a mark, counted at the last token. Scores that join content and distance,
+such as Shaw's, follow a pointer to 4 L ({pointer_back|shaw|64}). Canon mixes neighbours and has no position in its
+scores, and it holds offset, pointer, index, look-up and copy to 4 L. All others that copy to 2 L have scores that fall
+with distance: ConViT copies {copy|convit(axes=1)|16|accuracy} of the symbols there, Canon {copy|canon|16|accuracy} and
+RoPE {copy|rope|16|accuracy}. Parity beyond training takes a state: PaTH reaches {parity_check|path|16} at 2 L, and RoPE
+{parity_check|rope|16}.
 """
 
 

@@ -2,9 +2,9 @@
 
 Six seeds for what papers of 2025 and 2026 say of schemes that came to the atlas, on the nearest tasks.
 
-Each claim was written down before its schemes were trained here. Those of Canon over RoPE come from two seeds of the
-atlas, which are among the six. Sizes reach 32 times the trained length of copies, 16 times that of the token three back
-and 8 times that of the bit last written.
+Each claim was written down before its schemes were trained here. Canon over RoPE was seen before in two of the six
+seeds, in the atlas. Sizes reach 32 times the trained length of copies. They reach 16 times that of the token three
+back, and 8 times that of the bit last written.
 
 Source: Vasylenko et al. (2025), arXiv 2506.16640, for NAPE and ASEntmax. RoPE on a grid is from arXiv 2607.16072, Canon
 from Allen-Zhu (2025), arXiv 2512.17351, and Wall from Tilde Research (2026). All were read in summaries, and none

@@ -71,16 +71,16 @@ CONSTANTS = {
     "ssmax": "ssmax + rope",
     "key_offset": "key_offset + rope(fraction=0.5)",
     "kv_shift": "kv_shift + rope",
+    "rope_2d": "rope_2d @ grid",
     "scale_invariant": "rope(p=0.5) + scale_invariant",
     "dual_triangle": "rope(layout='interleaved') + dual_triangle",
     "asentmax": f"asentmax + entmax + {NAPE}",
 }
 """Scheme to what is trained for it where that is not its default. A reach in tokens is the length trained on, since
 farther buckets are never trained. Slopes fall over 16 tokens by what the published ones do over 1,024. Schemes of the
-plane take a line, and additions are added to what their papers add them to."""
-BESIDE = ("alibi", "rope(base=10.0)", "rope @ random_sorted(limit=128)", NAPE, "rope_2d @ grid")
-"""More rows: published slopes, a base near the length, random positions of RoPE, slopes for half of the heads (NAPE),
-and a text as rows of eight tokens."""
+plane take a line, or a text as lines of eight tokens, and additions are added to what their papers add them to."""
+BESIDE = ("alibi", "rope(base=10.0)", "rope @ random_sorted(limit=128)", NAPE)
+"""More rows: published slopes, a base near the length, random positions of RoPE, and slopes for half of the heads."""
 ENCODERS = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
 """More rows of encoders: penalties that tell left from right."""
 RECURRENT = ("lstm", "gru")
@@ -96,7 +96,7 @@ AFTER_TRAINING = {
 that stretch all positions, such as `pi`, are not RoPE within the trained length either."""
 EQUAL = {"mrope": "rope", "abacus": "learned"}
 """Scheme to the row that it equals on a line of text: M-RoPE at the base of that row, Abacus at the index."""
-IN_THE_PLANE = ("relative_2d", "rope_2d", "rope_axes", "sinusoidal_2d")
+IN_THE_PLANE = ("relative_2d", "rope_axes", "sinusoidal_2d")
 """Schemes without a row, since a line of text has no second coordinate."""
 
 OF_AREAS = ("key_weight",)
