@@ -198,15 +198,24 @@ NOTES = {
     **dict.fromkeys("longformer led big_bird".split(), "its attention is in blocks"),
     "nanochat": "its rotation turns the other way, which no scheme of posenc does",
     "nougat": "transformers 5.23 cannot make its config, whose part 'donut_swin' it does not know",
-    "voxtral_realtime_text": "transformers has no model of this type alone",
+    "voxtral_realtime_text": "AutoModel of transformers 5.23 does not find its model, which was not compared",
     "higgs_audio_v2_tokenizer": "its model reads sound",
     "kyutai_speech_to_text": "it reads tokens of a text and of sound at once, and was not compared",
     "vits": "learned vectors of relative positions are multiplied with queries",
     "doge": "its scores have a mask that it makes from values",
     "squeezebert": "its attention is made of convolutions",
-    **dict.fromkeys(
-        "layoutlm layoutlmv2 layoutlmv3 lilt markuplm tapas udop bros".split(), "it adds positions on a page"
-    ),
+    **dict.fromkeys("layoutlm layoutlmv2 layoutlmv3 lilt udop".split(), "it adds positions on a page"),
+    "bros": "queries are multiplied with positions on a page",
+    "markuplm": "it adds paths in the tree of a document",
+    "tapas": "it adds columns and rows of a table",
+    **dict.fromkeys("mamba mamba2 falcon_mamba rwkv xlstm fnet".split(), "it has no softmax over keys"),
+    **dict.fromkeys("chameleon_vqgan emu3_vqgan".split(), "its model reads images"),
+    "perceiver": "it reads a text or images by learned queries, and was not compared",
+    "speecht5": "it reads a text or sound, and was not compared",
+    **{
+        kind: f"its text part stands within thinker_config, of the type '{kind}_thinker', which is read; give that dict"
+        for kind in ("qwen2_5_omni", "qwen3_omni_moe")
+    },
 }
 """What is known of some types."""
 INPUTS = {

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -173,6 +174,8 @@ def test_released_configs_of_mistral_and_deepseek_are_read(config, scheme):
         (config_of("bloom", is_causal=False), "is_causal.* False"),
         (config_of("ultrabert", attention_windows=[9, 0]), "attention_windows.*layer_types"),
         (config_of("glm5_next"), "text_config"),
+        (config_of("qwen2_5_omni", thinker_config={}), "thinker_config, .*'qwen2_5_omni_thinker', which is read"),
+        (config_of("mamba"), "no softmax"),
         (config_of("mistral_large4"), "learned number"),
         (config_of("gemma4_assistant", text_config={"model_type": "gemma4_text"}), "keys of another model"),
         (config_of("deepseek_v4", rope_scaling=V4 | {"type": "linear"}), "'linear' of the set 'compress'.*'yarn'"),
@@ -193,6 +196,13 @@ def test_what_was_not_compared_is_refused_in_one_sentence(config, why):
     with pytest.raises(ValueError, match=why) as error:
         from_hf(config)
     assert "\n" not in str(error.value)
+
+
+def test_parts_that_a_reason_names_are_read():
+    """A reason that names another model type names one that is read."""
+    for line in facts.compared().values():
+        for named in re.findall(r"'(\w+)', which is read", line.get("refused", "")):
+            assert "difference" in facts.compared()[named]
 
 
 @pytest.mark.parametrize("like", ["lama", ["llama"]])
