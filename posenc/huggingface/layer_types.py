@@ -168,7 +168,7 @@ def _letters(name: str | None, period: Any, depth: int, usual: str) -> str:
             raise ValueError(
                 f"{name} is {echoed(period)}; it is the period of the layers that differ, a whole number of at least 1."
             )
-        others = next(letter for letter in usual if letter != "F") * (period - 1)
+        others = next(letter for letter in usual if letter != "F") * min(period - 1, depth)
         usual = "F" + others if usual.startswith("F") else others + "F"
     return (usual * depth)[:depth]
 

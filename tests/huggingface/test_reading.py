@@ -23,6 +23,7 @@ GLM4V = {"head_dim": 128, "partial_rotary_factor": 0.5, "model_type": "glm4v_tex
 GLM4V_TEXT = "mrope(sections=(8, 12, 12), base=10000.0, layout='interleaved', fraction=0.5)"
 QWEN = {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [11, 11, 10]}
 QWEN = {"model_type": "qwen3_5_text", "head_dim": 256, "num_hidden_layers": 4, "rope_parameters": QWEN}
+COHERE = "rope(layout='interleaved')"
 QWEN_TEXT = "mrope(sections=(11, 11, 10), order='interleaved', base=10000000.0, fraction=0.25)"
 
 
@@ -107,6 +108,8 @@ def test_layers_slide_as_in_transformers(case):
         (config_of("mimo_v2_flash", sliding_window_size=128, layer_types=["sliding_attention"]), MIMO),
         (config_of("glm4v", text_config=GLM4V), GLM4V_TEXT),
         (config_of("qwen3_5", text_config=QWEN), QWEN_TEXT),
+        (config_of("cohere2", num_hidden_layers=4, sliding_window_pattern=10**30), f"{COHERE} + window(4096)"),
+        (config_of("qwen3_next", num_hidden_layers=2, full_attention_interval=2), "rope(fraction=0.25)"),
         (config_of("deepseek_v4"), f"{V4.format('base=160000.0, ')} + window(128)"),
         (config_of("deepseek_v4", num_hidden_layers=2, compress_ratios=[0, 0]), f"{V4.format('')} + window(128)"),
         (config_of("bloom", n_head=8), "alibi"),
