@@ -74,10 +74,14 @@ def permute(a: Any, to: Layout, *, fraction: float = 1.0, axis: int = -1) -> Any
 
 
 def _aside(values: Settings, used: tuple[str, ...], facts: Facts) -> tuple[tuple[str, str], ...]:
-    """Return the settings of a config that concern attention and not the scheme, and those that no code reads, with
-    reasons."""
+    """Return the settings that concern attention and not the scheme, and those that no code reads, with reasons.
+
+    The former are named also where a config leaves them out and their default holds.
+    """
     present = [name for name, value in values.items() if value is not None and value is not False and value != 0]
-    left = {name: why for name, why in facts_of.aside().items() if name in present}
+    why = facts_of.aside()
+    left = {name: reason for name, reason in why.items() if name in present}
+    left |= {name: f"{usual} where left out: {why[name]}" for name, usual in facts.usual.items() if name not in values}
     left |= {name: UNREAD for name in facts_of.positional() if name in present and name not in used}
     return tuple((left | values.left | dict(facts.notes)).items())
 

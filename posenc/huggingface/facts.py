@@ -60,6 +60,7 @@ class Facts:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     backwards: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
+    usual: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     row: int | Literal["padding"] = 0
 
@@ -76,6 +77,10 @@ def types() -> dict[str, Facts]:
         out |= dict.fromkeys(family["types"].split(), Facts(**own))
     for head, kinds in tables["heads"].items():
         out |= {kind: replace(out[kind], head=int(head)) for kind in kinds.split()}
+    for name, usual in tables["usual"].items():
+        for value, kinds in usual.items():
+            more = {name: json.loads(value)}
+            out |= {kind: replace(out[kind], usual=dict(out[kind].usual) | more) for kind in kinds.split()}
     return out
 
 

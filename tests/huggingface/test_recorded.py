@@ -36,6 +36,19 @@ def test_every_recorded_config_is_read_as_the_scheme_that_was_compared(part):
         assert posenc.spec(from_hf(case.config)) == case.scheme, (case.type, case.name, case.config)
 
 
+def test_a_scale_of_scores_that_is_not_the_usual_one_is_named():
+    """Where `attend` needs another scale than 1/√d, `report` says so, also where the config leaves it out."""
+    found = set()
+    for case in [case for cases in CASES.values() for case in cases]:
+        for layer in case.layers:
+            unusual = not math.isclose(layer.scale, layer.q.shape[-1] ** -0.5, rel_tol=1e-3)
+            if unusual and layer.scale != 1:  # 1 also stands for a scale that could not be measured
+                said = [name for name, why in report(case.config).aside if "attend's scale" in why]
+                assert said, (case.type, case.name, layer.scale)
+                found |= {*said}
+    assert found == {"mscale_all_dim", "query_pre_attn_scalar", "attention_multiplier", "half"}
+
+
 def test_what_is_added_to_the_input_is_what_the_model_adds():
     found = [case for cases in CASES.values() for case in cases if case.added is not None]
     assert found and {case.scheme for case in found} == {"sinusoidal(layout='halves')"}
