@@ -196,7 +196,7 @@ NOTES = {
     **dict.fromkeys("deberta deberta-v2 sew-d".split(), "positions enter by products with queries and keys (DeBERTa)"),
     **dict.fromkeys("xlnet transfo-xl".split(), "positions enter by products with queries (Transformer-XL)"),
     **dict.fromkeys("longformer led big_bird".split(), "its attention is in blocks"),
-    "nanochat": "its rotation turns the other way, which no scheme of posenc does",
+    "nanochat": 'its rotation turns the other way: write "rope" with its base, and pass positions -i',
     "nougat": "transformers 5.23 cannot make its config, whose part 'donut_swin' it does not know",
     "voxtral_realtime_text": "AutoModel of transformers 5.23 does not find its model, which was not compared",
     "higgs_audio_v2_tokenizer": "its model reads sound",
