@@ -68,9 +68,12 @@ Three published orders do not hold for the token three back: at the last of 64 t
 {token_k_back|rope (model=decoder)|64|last}, FIRE {token_k_back|fire (model=decoder)|64|last} and HoPE
 {token_k_back|hope (model=decoder)|64|last}. An encoder with ALiBi needs the two sides to differ: one-sided slopes
 reach {token_k_back|alibi(form='half', factor=64.0) (model=encoder)|64}, symmetric ones
-{token_k_back|alibi(factor=64.0) (model=encoder)|64}. Without positions a decoder copies
-{copy|nope (model=decoder)|16|accuracy} of the symbols at 2 L, and RoPE {copy|rope (model=decoder)|16|accuracy}. PaTH
-remembers the bit at 4 L ({flip_flop|path|128}); RoPE guesses ({flip_flop|rope|128}).
+{token_k_back|alibi(factor=64.0) (model=encoder)|64}. At 2 L Canon copies {copy|canon (model=decoder)|16|accuracy} of
+the symbols, RoPE {copy|rope (model=decoder)|16|accuracy}, and a decoder without positions
+{copy|nope (model=decoder)|16|accuracy}. In an encoder Canon finds {token_k_back|canon (model=encoder)|64} of the tokens
+three back at 4 L and {index_of_token|canon|64} of the indices, which it has not learned
+({index_of_token|canon|16} at L). PaTH remembers the bit at 4 L ({flip_flop|path|128}); RoPE guesses
+({flip_flop|rope|128}).
 """
 
 

@@ -160,6 +160,19 @@ def test_a_margin_is_three_standard_errors_of_rows_by_the_weights_of_sizes(over,
     assert found.margin(measures[1], "nope") == pytest.approx(3 * (1 / rows * (1 - 1 / rows) / rows) ** 0.5)
 
 
+def test_floors_that_a_record_lacks_are_those_of_its_task():
+    """An older record without floors loses nothing to one with them, in either order."""
+    old, new = record("nope", 0.75, floors={}), record("rope", 0.85)
+    for records in itertools.permutations((old, new, record("alibi", 0.5))):
+        assert one(Order("copy", "rope", "nope", "x"), *records).ours.median == pytest.approx(0.1)
+        assert one(Order("copy", "nope", "rope", "x"), *records).ours.median == pytest.approx(-0.1)
+    new["task"] |= {"first_beyond": 16, "floors_beyond": new["task"]["floors"]}
+    beyond = Published("copy", "nope", 0.5, "x", metric="beyond", over=(24,)).measure
+    assert Evidence(made.results("x", [old, new])).highest(beyond, "nope") is None, "beyond another training"
+    old["task"]["first_beyond"] = 16
+    assert Evidence(made.results("x", [old, new])).highest(beyond, "nope") == pytest.approx(0.2)
+
+
 def test_a_scheme_at_the_floor_on_every_task_has_no_rank():
     """Two of three schemes are at the floor and share the places 2 and 3; one over 2.5 is 0.4, as was published."""
     dead = [record(scheme, value) for scheme, value in (("nope", 0.2), ("alibi", 0.21))]
