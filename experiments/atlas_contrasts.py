@@ -71,9 +71,8 @@ reach {token_k_back|alibi(form='half', factor=64.0) (model=encoder)|64}, symmetr
 {token_k_back|alibi(factor=64.0) (model=encoder)|64}. At 2 L Canon copies {copy|canon (model=decoder)|16|accuracy} of
 the symbols, RoPE {copy|rope (model=decoder)|16|accuracy}, and a decoder without positions
 {copy|nope (model=decoder)|16|accuracy}. In an encoder Canon finds {token_k_back|canon (model=encoder)|64} of the tokens
-three back at 4 L and {index_of_token|canon|64} of the indices, which it has not learned
-({index_of_token|canon|16} at L). PaTH remembers the bit at 4 L ({flip_flop|path|128}); RoPE guesses
-({flip_flop|rope|128}).
+three back at 4 L and {index_of_token|canon|64} of the indices, not learned ({index_of_token|canon|16} at L). PaTH
+remembers the bit at 4 L ({flip_flop|path|128}); RoPE guesses ({flip_flop|rope|128}).
 """
 
 
