@@ -27,7 +27,8 @@ Symmetric penalties do not learn the token three back: KERPLE reaches {token_k_b
 that differ by side reaches {token_k_back|alibi(form='split', factor=64.0)|64} at 4 L. Symmetric penalties serve if
 the question comes last: KERPLE finds the order of two marks in {before|kerple|64} at 4 L. Only learned vectors and
 Fourier features keep an index to 4 L ({index_of_token|learned|64}, {index_of_token|fourier|64}); ConViT reaches
-{index_of_token|convit(axes=1)|64} and Canon {index_of_token|canon|64}. No scheme reaches 0.9 on parity at 2 L; the best reaches {parity_check|best|16}.
+{index_of_token|convit(axes=1)|64} and Canon {index_of_token|canon|64}. No scheme reaches 0.9 on parity at 2 L; the best
+reaches {parity_check|best|16}.
 """
 
 
