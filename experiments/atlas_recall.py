@@ -9,7 +9,7 @@ Source: ours. The task is that of Arora et al. (2023), Zoology, arXiv 2312.04927
 Setting: decoders as in the atlas, trained on 32 tokens in 4,000 steps. The model has no convolution before attention.
 With one, any scheme learns this task, and so does none.
 
-Cost: about 5 hours of one core for two seeds.
+Cost: about 6 hours of one core for two seeds.
 
 Command: posenc sweep experiments/atlas_recall.py --only scheme=rope --keep, then
 posenc sweep experiments/atlas_recall.py, then

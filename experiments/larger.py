@@ -10,7 +10,7 @@ width 64 and train on 16 to 64 tokens.
 Setting: six layers of width 192 with six heads, 2.7 million parameters, and rows of 64 tokens. One learning rate is
 tried, so that speed of learning is not compared.
 
-Cost: 2.8e15 floating-point operations by --dry-run, or 11 hours of one core that makes 70 GFLOP/s.
+Cost: 2.2e15 floating-point operations by --dry-run, or 9 hours of one core that makes 70 GFLOP/s.
 
 Command: posenc sweep experiments/larger.py
 

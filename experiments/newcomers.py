@@ -24,8 +24,7 @@ from posenc.lab.results.published import Order
 from posenc.lab.spec import atlas
 
 NAPE = atlas.NAPE
-SPARSE = f"asentmax + entmax + {NAPE}"
-GRID = "rope_2d @ grid"
+SPARSE, GRID = atlas.CONSTANTS["asentmax"], atlas.CONSTANTS["rope_2d"]
 DECODERS = {
     "copy": (NAPE, SPARSE, GRID, "alibi", "nope", "rope"),
     "offset": (NAPE, SPARSE, "alibi"),
