@@ -6,6 +6,7 @@ import itertools
 import pytest
 
 from posenc.lab.cli import claims
+from posenc.lab.results import table
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.orders import by_chance
 from posenc.lab.results.published import ALL
@@ -166,11 +167,26 @@ def test_floors_that_a_record_lacks_are_those_of_its_task():
     for records in itertools.permutations((old, new, record("alibi", 0.5))):
         assert one(Order("copy", "rope", "nope", "x"), *records).ours.median == pytest.approx(0.1)
         assert one(Order("copy", "nope", "rope", "x"), *records).ours.median == pytest.approx(-0.1)
-    new["task"] |= {"first_beyond": 16, "floors_beyond": new["task"]["floors"]}
+    new["task"] |= {"first_beyond": 16, "floors_beyond": {n: {"position": 0.4} for n in new["task"]["floors"]}}
     beyond = Published("copy", "nope", 0.5, "x", metric="beyond", over=(24,)).measure
-    assert Evidence(made.results("x", [old, new])).highest(beyond, "nope") is None, "beyond another training"
+    highest = lambda: Evidence(made.results("x", [old, new])).highest(beyond, "nope")  # noqa: E731
+    assert highest() == pytest.approx(0.1), "the guess among all answers: beyond another training no more is known"
     old["task"]["first_beyond"] = 16
-    assert Evidence(made.results("x", [old, new])).highest(beyond, "nope") == pytest.approx(0.2)
+    assert highest() == pytest.approx(0.4)
+
+
+def test_a_diverged_run_is_a_guess_wherever_a_record_of_its_task_knows_that():
+    """One older record without floors diverged; its run has 0.1 in verdicts, rows and tables, and 0 alone."""
+    old = record("nope", 0.0, n=1, floors={})
+    old["trials"] = [made.trial("nope", "copy", 0, {}, outcome="diverged")]
+    for records, guess in (([old, CONTROL], 0.1), ([CONTROL, old], 0.1), ([old], 0.0)):
+        results = made.results("x", records)
+        rows = [row for row in results.rows() if row.scheme == "nope"]
+        assert {row.size for row in rows} == set(made.SIZES) and {row.value for row in rows} == {guess}
+        measure = Published("copy", "nope", 0.9, "x", over=(24,)).measure
+        assert Evidence(results).runs(measure, "nope") == {(1e-3, 0): guess}
+        lines = table.table(results)
+        assert set(lines[(lines.scheme == "nope") & (lines.metric == "accuracy")].value) == {guess}
 
 
 def test_a_scheme_at_the_floor_on_every_task_has_no_rank():

@@ -78,8 +78,8 @@ class Evidence:
     def runs(self, measure: Measure, scheme: str) -> Values:
         """The value of each run at every learning rate.
 
-        A diverged run enters as a uniform guess, or as 0 where that is not known. A run that lacks one of the sizes, or
-        did not count the metric, is left out.
+        A diverged run enters as a uniform guess, or as 0 if no record of its task knows that. A run that lacks one of
+        the sizes, or did not count the metric, is left out.
         """
         measure = self.settled(measure)
         key, sizes = (measure, scheme), self.sizes(measure)
@@ -203,16 +203,10 @@ class Evidence:
         return list({id(record): record.task for record in group_records}.values())
 
     def _task(self, measure: Measure, scheme: str | None = None) -> TaskRecord | None:
-        """The task with its floors by the metric of a measure: those of a scheme, or else the first of each size.
-
-        Older records of a scheme may lack floors that others of the task have: floors are of the task, not of the
-        scheme. Those of `beyond` alone are of positions beyond a scheme's own training.
-        """
-        own, others = self._tasks(measure.task, [scheme] if scheme else []), self._tasks(measure.task)
-        if own and measure.metric == "beyond":
-            others = [task for task in others if task.first_beyond == own[0].first_beyond]
-        by_metric = [_by(task, measure.metric) for task in (*own, *others)]
-        size_floors = {n: at for task in reversed(by_metric) for n, at in task.floors.items() if at}
+        """The task with its floors by the metric of a measure: those of a scheme, or else the first of each size."""
+        tasks = self._tasks(measure.task, None if scheme is None else [scheme]) or self._tasks(measure.task)
+        by_metric = [_by(task, measure.metric) for task in tasks]
+        size_floors = {n: at for task in reversed(by_metric) for n, at in task.floors.items()}
         return replace(by_metric[0], floors=size_floors) if by_metric else None
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from posenc.lab import metrics
 from posenc.lab.metrics import LOSSES, PARTS, merit
 from posenc.lab.results.sizes import Rule, average
-from posenc.lab.store.schema import TaskRecord
+from posenc.lab.store.schema import Floors, TaskRecord
 
 FLOORS = ("uniform", "prior", "bag", "position", "unigram")
 """Baselines. Shares have a uniform guess, the best constant, the row's most frequent token, and the best use of
@@ -21,6 +22,41 @@ DRAWN_WINDOWS = (4, 16, 64)
 """Windows, in tokens, of the predictors that figures by position show."""
 
 
+KINDS = ("floors", "floors_last", "floors_beyond", "floors_accuracy")
+"""The floors that a record may hold: by its task's metric, and by three others."""
+
+
+def complete(tasks: Sequence[TaskRecord]) -> list[TaskRecord]:
+    """Return tasks, each with the floors at its sizes that others of its label have and it lacks.
+
+    Older records hold fewer, and floors belong to the task. Those by `beyond` are of positions beyond one training.
+    """
+    known: dict[tuple, dict[int, dict[str, float]]] = {}
+    for task, kind in itertools.product(tasks, KINDS):
+        of_kind = known.setdefault(_origin(task, kind), {})
+        for n, at in (getattr(task, kind) or {}).items():
+            of_kind[n] = _given(at) | of_kind.get(n, {})
+    return [
+        replace(task, **{kind: _completed(task, kind, known[_origin(task, kind)]) for kind in KINDS}) for task in tasks
+    ]
+
+
+def _origin(task: TaskRecord, kind: str) -> tuple:
+    """Return the facts that floors of a kind depend on."""
+    metric = kind.removeprefix("floors_") if kind != "floors" else task.metric
+    return task.label, kind, metric, task.first_beyond if metric == "beyond" else None
+
+
+def _completed(task: TaskRecord, kind: str, known: Mapping[int, Mapping[str, float]]) -> Floors | None:
+    """The floors of one kind at the sizes of a task, its own before others."""
+    own = getattr(task, kind)
+    return {n: known[n] | _given((own or {}).get(n, {})) for n in task.floors if n in known} or own
+
+
+def _given(size_floors: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: float(value) for name, value in size_floors.items() if value is not None}
+
+
 def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
     """Return size to the floors, as the share right: for a task that reports errors, 1 minus the error."""
     return {n: _floors_at(task, n) for n in sorted(task.floors)}
@@ -29,7 +65,7 @@ def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
 def _floors_at(task: TaskRecord, size: int) -> dict[str, float]:
     """The floors of one size, if there are any."""
     turn = (lambda f: 1 - f) if task.metric == "error" else (lambda f: f)
-    return {k: turn(float(v)) for k, v in task.floors.get(size, {}).items() if v is not None}
+    return {name: turn(value) for name, value in _given(task.floors.get(size, {})).items()}
 
 
 def mean_floors(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> dict[str, float]:

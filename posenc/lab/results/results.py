@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from posenc.lab import metrics
 from posenc.lab.metrics import LOSSES
 from posenc.lab.models import kinds
-from posenc.lab.results.floors import floors_by, uniform
+from posenc.lab.results.floors import complete, floors_by, uniform
 from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
@@ -78,7 +78,8 @@ class Results:
 
     name: str
     records: tuple[GroupRecord, ...]
-    """Without the trials that chose a learning rate and are not reported: those are moved to `tuning`."""
+    """Without the trials that chose a learning rate and are not reported: those are moved to `tuning`. Floors that one
+    lacks are those of its task in the others."""
     unfinished: tuple[UnfinishedTrial, ...] = ()
     problems: tuple[str, ...] = ()
     folder: Path | None = None
@@ -97,6 +98,10 @@ class Results:
         if any(trial.tuning for record in self.records for trial in record.trials):
             object.__setattr__(self, "tuning", (*self.tuning, *_kept(self.records, lambda _, trial: trial.tuning)))
             object.__setattr__(self, "records", _kept(self.records, lambda _, trial: not trial.tuning))
+        tasks = iter(complete([record.task for record in (*self.records, *self.tuning)]))
+        for name in ("records", "tuning"):
+            full = tuple(replace(record, task=next(tasks)) for record in getattr(self, name))
+            object.__setattr__(self, name, full)
 
     def rows(self) -> list[Row]:
         """One row per reported trial and size, in a fixed order."""
