@@ -216,7 +216,7 @@ def _located(form: Form, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
     index = jnp.arange(t.q.shape[0], dtype=jnp.int32)
     at = describe(form.scheme, index, t.segments, t.positions, jnp.zeros_like(index), t.q.shape[1])
     at, unplaced = placed(at, form.unplaced)
-    side = Side(at.position, index, t.segments)
+    side = Side(at.position, index, t.segments, None, unplaced)
     count = kernels.count_visible(form.window, side, side, kernels.block(index.size, index.size), kernels.Pairs())
     at = at._replace(visible=count)
     info, _ = locate(form.scheme, form.params, t.x, at, first_carry(form.scheme, form.params, sizes(t)))

@@ -208,6 +208,12 @@ def test_equinox_s_attention_with_processed_heads_is_attend(text):
     assert not np.allclose(implied, layer(x, x, x), atol=1e-3)
 
 
+def test_processed_heads_of_tokens_without_a_place_are_not_turned():
+    q = X[0].reshape(L, H, D)
+    process = posenc.equinox.process_heads("rope + unplaced", positions=jnp.arange(L) - 1)
+    np.testing.assert_allclose(process(q, q, q)[0][0], q[0], atol=1e-7)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

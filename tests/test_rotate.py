@@ -51,6 +51,14 @@ def _as_many(v, k):
     return np.repeat(v, k.shape[2] // v.shape[2], 2)
 
 
+def test_a_share_of_keys_needs_no_other_width_than_theirs():
+    """A tenth of 10 features is whole, and of 8 it is not."""
+    scheme = posenc.bind("key_offset(fraction=0.1)", posenc.Dims(width=10, heads=1, head=10, trained=8))
+    k = np.random.default_rng(0).normal(size=(5, 1, 10)).astype(np.float32)
+    moved = np.concatenate([k[..., :9], np.concatenate([k[:1], k[:-1]])[..., 9:]], -1)
+    np.testing.assert_array_equal(posenc.rotate(scheme, None, k, k)[1], moved)
+
+
 @pytest.mark.parametrize("text", TURNED)
 def test_attention_of_turned_queries_and_keys_is_that_of_the_scheme(text, x64):
     problem = Problem(text)

@@ -174,7 +174,7 @@ def process_heads(
         if key.shape != query.shape:
             raise ValueError(f"process_heads serves self-attention; keys are {key.shape}, queries {query.shape}.")
         made = _made(hooks, params, *query.shape[-2:])
-        return *rotate(hooks, made, query, key, positions, mask=mask), value
+        return *rotate(scheme, made, query, key, positions, mask=mask), value
 
     return process
 

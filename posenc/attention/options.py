@@ -15,7 +15,7 @@ import numpy as np
 from posenc.attention.kernels import Pairs, Weighting
 from posenc.attention.kernels.dropout import seeds
 from posenc.attention.kernels.form import CapOf
-from posenc.core.compose import Composed
+from posenc.core.compose import Composed, makes_products, parts
 from posenc.core.masks import Mask, Window, split
 from posenc.core.parameters import check_key
 from posenc.core.scheme import Scheme
@@ -46,6 +46,11 @@ class Options(NamedTuple):
         if cap is None and self.cap_of != "sum":
             raise ValueError(
                 f"cap_of={self.cap_of!r} says what a cap bounds, and there is none; pass cap, or leave it out."
+            )
+        if cap is not None and self.cap_of == "score" and (own := [s for s in parts(scheme) if makes_products(s)]):
+            raise ValueError(
+                f"{label(own[0])} makes products of queries and keys of its own, which cap_of='score' would not bound;"
+                " leave cap_of out."
             )
         rate = _number("dropout", self.dropout, SHARE, lambda n: 0 <= n < 1)
         if rate and self.dropout_key is None:

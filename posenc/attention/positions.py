@@ -14,7 +14,7 @@ import numpy as np
 
 from posenc.attention.tokens import Tokens
 from posenc.attention.unknown import farthest
-from posenc.core.compose import imply, spread
+from posenc.core.compose import SEVERAL, axes, imply, parts, spread
 from posenc.core.distances import Distances, pasts
 from posenc.core.masks import documents, since_start
 from posenc.core.scheme import Scheme
@@ -86,17 +86,17 @@ def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, 
     return a
 
 
-def check_apart(t: Tokens) -> None:
+def check_apart(scheme: Scheme, t: Tokens) -> None:
     """Refuse positions whose differences 32 bits do not hold; those of padding are left out.
 
     What is not known yet gives NaN where it does not fit: `posenc.attention.unknown`.
     """
     for name, segments in (("positions", t.segments), ("key_positions", t.key_segments)):
         real = None if segments is None else concrete(segments)
-        for a in jax.tree.leaves(getattr(t, name)):
+        for a, count in _each(scheme, getattr(t, name)):
             if concrete(a) is None or segments is not None and real is None:
                 continue
-            values = _concrete_positions(a, real)
+            values = _concrete_positions(a, real, count)
             limit = farthest(values.dtype)
             if values.size and not np.abs(values.astype(float)).max() < limit:  # nan is not below it
                 worst = values.min() if values.max() < limit else values.max()
@@ -104,6 +104,15 @@ def check_apart(t: Tokens) -> None:
                     f"{name} holds {worst}; differences of positions fit and angles are exact between -{limit} and"
                     f" {limit}: give numbers between these."
                 )
+
+
+def _each(scheme: Scheme, positions: Any) -> list[tuple[Any, int]]:
+    """Every array of the positions, with its number of axes."""
+    if positions is None:
+        return []
+    each = spread(scheme, positions)
+    pairs = zip(parts(scheme), each if isinstance(scheme, SEVERAL) else (each,), strict=True)
+    return [(a, s.axes) for s, part in pairs for a in jax.tree.leaves(part)]
 
 
 def _real(dtype: Any) -> bool:
@@ -142,11 +151,14 @@ def check_positions(scheme: Scheme, p: Any, t: Tokens, start: Any, cached: bool)
             positions = start + (np if are_numbers(count) else jnp).arange(count, dtype=np.int32)
             positions = positions if real is None else since_start(positions, real)
             positions = imply(scheme, positions)
-        numbers = spread(scheme, pasts(positions))
-        scheme.check_positions(p, jax.tree.map(lambda a, real=real: _concrete_positions(a, real), numbers))
+        numbers, known = (
+            spread(scheme, pasts(positions)),
+            lambda a, count, real=real: _concrete_positions(a, real, count),
+        )
+        scheme.check_positions(p, jax.tree.map(known, numbers, axes(scheme)))
 
 
-def _concrete_positions(positions: Any, segments: np.ndarray | None) -> Any:
+def _concrete_positions(positions: Any, segments: np.ndarray | None, axes: int) -> Any:
     """Positions as NumPy's where they are concrete, those of padding set to zero, which every scheme has."""
     if isinstance(positions, jax.core.Tracer):
         return positions
@@ -154,5 +166,4 @@ def _concrete_positions(positions: Any, segments: np.ndarray | None) -> Any:
     if segments is None:
         return positions
     real = segments > 0
-    wide = positions.ndim > 1 and positions.shape[-2] == real.shape[-1] and positions.shape[-1] != real.shape[-1]
-    return np.where(real[..., None] if wide else real, positions, np.zeros((), positions.dtype))
+    return np.where(real if axes == 1 else real[..., None], positions, np.zeros((), positions.dtype))

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from posenc.attention.kernels import Pairs
-from posenc.core.compose import imply, spread
+from posenc.core.compose import Shares, imply, parts, spread
 from posenc.core.distances import Distances
 from posenc.core.masks import since_start
 from posenc.core.scheme import At, Dims, Scheme
@@ -58,15 +58,39 @@ def placed(at: At, unplaced: int | None) -> tuple[At, Any]:
     if unplaced is None:
         return at, None
     first = jax.tree.leaves(at.position)[0]
-    without = first == unplaced
-    without = without if first.ndim == 1 else without.all(-1)
-    return at._replace(position=zeroed(at.position, unplaced)), without
+    without = _without(first, first.ndim > 1, unplaced)
+    return at._replace(position=jax.tree.map(lambda a: _at_zero(a, a.ndim > 1, without), at.position)), without
 
 
-def zeroed(positions: PyTree, unplaced: int | None) -> PyTree:
-    """The positions, 0 where a token has no place."""
-    zero = lambda a: (np if isinstance(a, np.ndarray) else jnp).where(a == unplaced, np.zeros((), a.dtype), a)  # noqa: E731
-    return positions if unplaced is None else jax.tree.map(zero, positions)
+def zeroed(scheme: Scheme, positions: PyTree, unplaced: int | None) -> PyTree:
+    """The positions of all sequences, 0 where a token has no place; each share of the heads has a first scheme."""
+    if unplaced is None or positions is None:
+        return positions
+    if isinstance(scheme, Shares) and isinstance(positions, tuple):
+        of_shares = [
+            (cut.scheme, cut.of_parts(positions)) for cut in scheme.cuts(sum(scheme.counts), sum(scheme.counts))
+        ]
+        return tuple(a for s, own in of_shares for a in _several(zeroed(s, own, unplaced)))
+    each = [(a, s.axes > 1) for a, s in zip(_several(positions), parts(scheme), strict=False)]
+    without = _without(*each[0], unplaced)
+    made = tuple(_at_zero(a, wide, without) for a, wide in each)
+    return made if isinstance(positions, tuple) else made[0]
+
+
+def _several(positions: PyTree) -> tuple[Any, ...]:
+    return positions if isinstance(positions, tuple) else (positions,)
+
+
+def _without(first: Any, wide: bool, unplaced: int) -> Any:
+    """Tell of each token whether it has no place; `wide` says that a position has a last axis."""
+    same = first == unplaced
+    return same.all(-1) if wide else same
+
+
+def _at_zero(a: Any, wide: bool, without: Any) -> Any:
+    """Positions, 0 for tokens without a place; NumPy's stay NumPy's."""
+    library = np if isinstance(a, np.ndarray) and isinstance(without, np.ndarray) else jnp
+    return library.where(without[..., None] if wide else without, np.zeros((), a.dtype), a)
 
 
 def began(counts: bool, index: Any, segment: Any, before: Any = 0, start: Any = 0) -> Any:

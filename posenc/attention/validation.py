@@ -50,7 +50,7 @@ def validate(
     same = aligned and all(a is None for a in (t.key_x, t.key_positions, t.key_segments))
     check_distances(scheme, t.positions, aligned and cache is None and t.key_positions is None)
     t = check_tokens(t, scheme, query_start, cache is not None)
-    check_apart(t)
+    check_apart(scheme, t)
     width, (heads, dim) = None if t.x is None else t.x.shape[-1], t.q.shape[-2:]
     check_params(scheme, params, KnownSizes(width, heads, dim, t.k.shape[-2]))
     if cache is not None:
@@ -79,9 +79,8 @@ def validate(
         form = each[0]._replace(scheme=scheme, params=groups, sinks=sinks, heads=heads, shares=each)
     else:
         form = form_of(scheme, groups, heads)
-    somewhere = t._replace(
-        positions=zeroed(t.positions, composed.unplaced), key_positions=zeroed(t.key_positions, composed.unplaced)
-    )
+    at_zero = [zeroed(scheme, a, composed.unplaced) for a in (t.positions, t.key_positions)]
+    somewhere = t._replace(positions=at_zero[0], key_positions=at_zero[1])
     check_positions(scheme, groups[0], somewhere, start, cache is not None)
     return form, t._replace(pairs=pairs), start
 
@@ -217,8 +216,8 @@ def check_sequences(scheme: Scheme, p: Any, t: Tokens, unplaced: int | None = No
     check_distances(scheme, t.positions, True)
     positions = per_token("positions", t.positions, lead, length, axes(scheme), False)
     t = t._replace(positions=positions, segments=per_token("segments", t.segments, lead, length, 1, True))
-    check_apart(t)
-    check_positions(scheme, p, t._replace(positions=zeroed(t.positions, unplaced)), 0, False)
+    check_apart(scheme, t)
+    check_positions(scheme, p, t._replace(positions=zeroed(scheme, t.positions, unplaced)), 0, False)
     return t
 
 

@@ -274,8 +274,15 @@ def check_unplaced(scheme: Scheme, position: Any) -> None:
     if not isinstance(position, int) or isinstance(position, bool) or not -FAR < position < 0:
         raise ValueError(f"unplaced takes a whole number below 0, which no index is, not {echoed(position)}.")
     for s in parts(scheme):
-        if s.precedence == "first" or s.overrides("normalize"):
+        if makes_products(s) or s.overrides("normalize"):
             raise ValueError(f"{s.name!r} makes scores or weights of its own, which no token without a place has.")
+        if s.precedence == "last":
+            raise ValueError(f"{s.name!r} gives queries and keys more features, in which every token has a place.")
+
+
+def makes_products(scheme: Scheme) -> bool:
+    """Tell whether a plain scheme scores by other products of queries and keys than q·k."""
+    return scheme.precedence == "first" or scheme.products
 
 
 def without_window(scheme: Any) -> Any:

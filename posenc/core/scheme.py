@@ -114,7 +114,7 @@ class Tile(NamedTuple):
     distance: PyTree[Num[Array, "Q K"]]
     """Query position minus key position: the past is positive. A last axis for positions of several axes."""
     logits: Float[Array, "Q K"]
-    """The scaled products q·k, before any `score`."""
+    """The scaled products q·k, before any `score`; under a cap of these alone, what it leaves of them."""
     scale: float
     """The factor of q·k; features made from the query multiply by it too."""
     visible: Bool[Array, "Q K"]
@@ -168,6 +168,8 @@ class Scheme:
     """Cases that it cannot serve, and why, by the names in `LIMITS`; empty if it serves everywhere."""
     precedence: ClassVar[Precedence] = "any"
     """Place in a sum, by the names of `Precedence`."""
+    products: ClassVar[bool] = False
+    """True if `score` makes products of queries and keys of its own, as all do whose precedence is "first"."""
     passes_info: ClassVar[bool] = False
     """True if `query`, although overridden, returns its info unchanged, so that it is stored once for all heads."""
     extrapolates: ClassVar[str] = ""

@@ -32,6 +32,7 @@ class DualTriangle(Scheme, name="dual_triangle"):
     extrapolates = "best among those compared, with rope (Hallee & Gleghorn, 2026)"
     reads = "content"
     precedence = "last"
+    products = True
 
     def bind(self, dims):
         _half(dims.head)

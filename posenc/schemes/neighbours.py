@@ -48,7 +48,7 @@ class KeyOffset(Scheme, name="key_offset"):
 
     def neighbour_carry(self, dims):
         groups = dims.key_heads or dims.heads
-        return {"key": segment_scans.none(1, groups * self._width(dims.head) + 1)}
+        return {"key": segment_scans.none(1, groups * round(self.fraction * dims.head) + 1)}
 
     def neighbours(self, p, role, a, at, past):
         width, groups = self._width(a.shape[-1]), a.shape[1]
@@ -150,6 +150,11 @@ class Canon(Scheme, name="canon"):
         return {"query": tokens(dims.heads), "key": tokens(groups), "value": tokens(groups)}
 
     def neighbours(self, p, role, a, at, past):
+        if a.shape[-1] != p[role].shape[1]:
+            raise ValueError(
+                f"'canon' has a filter for each of {p[role].shape[1]} features of a {role}, and a {role} has"
+                f" {a.shape[-1]}; give values as wide as keys."
+            )
         out, past = _convolved(p[role].swapaxes(1, 2), a, at.segment, past)
         out = jax.nn.silu(out) if self.activation == "silu" else out
         return (a + out if self.residual else out), past

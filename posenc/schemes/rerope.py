@@ -45,6 +45,7 @@ class ReRoPE(Scheme, name="rerope"):
     reads = "content"
     positional = True
     precedence = "last"  # others may not change q and k after the second rotation is computed from them
+    products = True
     limits = by_settings(
         lambda self: {"bidirectional": "distances ahead are not rectified"} if self.bidirectional is False else {}
     )
@@ -114,6 +115,7 @@ class SelfExtend(Scheme, name="self_extend"):
     reads = "content"
     positional = True
     precedence = "last"  # as above
+    products = True
     limits = by_settings(
         lambda self: {"bidirectional": "keys ahead are not in groups"} if self.bidirectional is False else {}
     )

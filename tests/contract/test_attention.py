@@ -134,6 +134,22 @@ def test_positions_have_as_many_axes_as_each_part_has():
     refused(ValueError, "as a tuple", lambda: attend(ROPE + Grid(), (NONE, NONE), q, k, v, positions=grid))
 
 
+@pytest.mark.parametrize("batch", [1, 2, 3])
+@pytest.mark.parametrize("text", ["mrope(sections=(2, 1, 1))", "rope_2d", "rope_2d + rope"])
+def test_there_may_be_as_many_tokens_as_axes(text, batch):
+    """Positions of padding are set aside, token by token, and no others."""
+    scheme, far = posenc.bind(text, DIMS), 2**30
+    axes = 3 if "mrope" in text else 2
+    q, k, v = qkv(axes, axes, batch=(batch,))
+    segments = (np.arange(axes)[None, :] < axes - np.arange(batch)[:, None] % 2).astype(np.int32)
+    plane = np.where(segments[..., None] > 0, np.arange(axes, dtype=np.int32), far)
+    placed = lambda plane: (plane, plane[..., 0]) if "+" in text else plane  # noqa: E731
+    run = lambda plane: attend(scheme, None, q, k, v, positions=placed(plane), segments=segments)  # noqa: E731
+    close(run(plane), run(np.where(plane == far, 0, plane)))
+    plane[0, 0, -1] = far
+    refused(ValueError, f"positions holds {far}", lambda: run(plane))
+
+
 def test_a_part_that_refuses_positions_refuses_them_in_a_sum():
     table = posenc.parse("learned + rope")
     params = posenc.init(table, jax.random.key(0), DIMS)

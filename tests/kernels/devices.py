@@ -64,6 +64,8 @@ class Case(NamedTuple):
         return f"{self.way}: {self.text} on {where}, {axes}{about}"
 
 
+SOME: dict[str, Any] = {"mask": "full", "positions": np.where(FAR > 200, -1, FAR)}
+"""Some tokens without a place."""
 EVERYWHERE: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("rope", "dense", {}),
     ("alibi", "tiled", {"segments": RAGGED}),
@@ -98,7 +100,8 @@ CASES = [
     Case("ring", "{fox, rope + kerple}", groups=4, about={"segments": RAGGED}),
     Case("queries", "{t5: 1, rope: 3}", groups=2),
     Case("ring", "rope + window(9, of='positions')", 2, about={"mask": "full", "positions": FAR}),
-    Case("ring", "alibi + rope + unplaced", about={"mask": "full", "positions": np.where(FAR > 200, -1, FAR)}),
+    Case("ring", "alibi + rope + unplaced", about=SOME),
+    Case("ring", "ssmax + window(9, of='positions') + unplaced", 2, about=SOME),
     Case("heads", "{alibi, rope}", 4, explicit=True),
     Case("decoding", "{alibi, rope}", 4, "dense", explicit=True),
     Case("heads", "alibi", 8),

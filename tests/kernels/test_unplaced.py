@@ -95,6 +95,36 @@ def test_what_is_added_to_the_input_is_not_added_to_them():
     np.testing.assert_array_equal(out[:, 2:-1], plain)
 
 
+def test_of_two_numbers_both_are_below_0_where_a_token_has_no_place(x64):
+    problem = Problem("rope_axes(widths=(4, 4))")
+    plane = np.stack([np.where(OUTSIDE, -1, 2 - PLACES), 3 * PLACES % 5 - OUTSIDE], -1)
+    plane[OUTSIDE] = -1
+    assert (plane[~OUTSIDE] == -1).any()  # a place on one axis
+    at_zero = np.where(OUTSIDE[:, None], 0, plane)
+    out = problem.attend(positions=plane)
+    np.testing.assert_allclose(out, problem.attend(problem.plain, positions=at_zero), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"), [("rope + key_weight(form='plain')", PLACES - 3.0), ("rope + rope", PLACES + 5)]
+)
+def test_positions_of_the_first_scheme_of_a_sum_say_who_has_no_place(text, weights, x64):
+    """A later scheme may have any number there, and -1 elsewhere."""
+    problem = Problem(text)
+    first = text.split(" + ")[0]
+    out = problem.attend(positions=(PLACES, weights))
+    if "key_weight" not in text:
+        zero = lambda a: np.where(OUTSIDE, 0, a)  # noqa: E731
+        expected = problem.attend(problem.plain, positions=(zero(PLACES), zero(weights)))
+    else:
+        inside = ~(OUTSIDE[:, None] | OUTSIDE[None, :])
+        turned = posenc.rotate(posenc.parse(first), None, Q, K, np.where(OUTSIDE, 0, PLACES), mask="full")
+        logits = np.einsum("bihd,bjhd->bhij", turned[0], np.repeat(turned[1], H // G, 2)) * D**-0.5
+        weighed = jax.nn.softmax(logits + np.where(inside, weights[None, :], 0), -1)
+        expected = np.einsum("bhij,bjhd->bihd", weighed, np.repeat(V, H // G, 2))
+    np.testing.assert_allclose(out, expected, atol=1e-12)
+
+
 def test_a_window_in_positions_keeps_them_in_sight(small_blocks, x64):  # noqa: F811
     problem = Problem("alibi", " + window(3, of='positions') + unplaced")
     apart = np.abs(PLACES[:, None] - PLACES[None, :])
@@ -126,6 +156,7 @@ def test_gradients_pass_them_by(kernel, small_blocks, x64):  # noqa: F811
 
 @pytest.mark.parametrize(("text", "says"), [
     ("alibi + unplaced(0)", "below 0"), ("alibi + unplaced(-1.5)", "below 0"), ("unplaced", "cannot|neither"),
+    ("dual_triangle + unplaced", "scores or weights of its own"), ("tupe + unplaced", "more features"),
     ("path + unplaced", "scores or weights of its own"), ("convit + unplaced", "scores or weights of its own"),
     ("alibi + unplaced + unplaced", "once"), ("alibi + unplaced(-1, -2)", "one position"),
     ("{alibi + unplaced, rope}", "stand behind"),

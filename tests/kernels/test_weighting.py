@@ -194,6 +194,29 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(about, why):
         posenc.attend(posenc.parse("nope"), {}, *arrays(np.float32), **about)
 
 
+@pytest.mark.parametrize("text", ["tapa", "path", "wall", "dual_triangle", "rerope", "{nope, self_extend}"])
+def test_a_cap_of_the_product_is_refused_where_a_scheme_makes_others(text):
+    scheme, x = posenc.bind(text, DIMS), np.zeros((B, L, H * D), np.float32)
+    params, why = posenc.init(scheme, jax.random.key(0), DIMS), "products of queries and keys of its own.*leave cap_of"
+    posenc.attend(scheme, params, *arrays(np.float32), x=x, cap=1.0)
+    with pytest.raises(ValueError, match=why):
+        posenc.attend(scheme, params, *arrays(np.float32), x=x, cap=1.0, cap_of="score")
+
+
+@pytest.mark.parametrize("kernel", ["dense", "rows", "tiled"])
+def test_what_a_scheme_does_to_the_product_it_does_to_the_bounded_one(kernel, x64):
+    """The decay of `algebraic` multiplies q·k alone, and so what a cap leaves of it."""
+    (q, k, v), scheme = arrays(), posenc.bind("algebraic(decay=0.9)", DIMS)
+    params = posenc.init(scheme, jax.random.key(0), DIMS)
+    a, b = posenc.rotate(posenc.bind("algebraic", DIMS), params, q, k)
+    decay = 0.9 ** np.abs(np.arange(L)[:, None] - np.arange(L))
+    s = 0.8 * np.tanh(np.einsum("bqhd,bkhd->bhqk", a, b) * D**-0.5 / 0.8) * decay
+    weights = jax.nn.softmax(jnp.where(np.tri(L, dtype=bool), s, -jnp.inf), -1)
+    expected = np.einsum("bhqk,bkhd->bqhd", weights, np.repeat(v, 2, 2))
+    out = posenc.attend(scheme, params, q, k, v, cap=0.8, cap_of="score", kernel=kernel)
+    np.testing.assert_allclose(out, expected, atol=1e-10)
+
+
 def test_an_array_for_the_mask_holds_the_window_too():
     scheme, q, k, v = posenc.parse("rope + window(3)"), *arrays(np.float32)
     with pytest.raises(ValueError, match=r"window\(3\).*'causal'"):

@@ -25,6 +25,23 @@ def test_values_may_be_wider_than_keys_where_numbers_mix_them():
     np.testing.assert_allclose(ours, attend(posenc.parse("nope"), None, q, *mixed), atol=1e-6)
 
 
+def test_a_part_of_the_keys_moves_whatever_the_width_of_values():
+    """Half of 4 features of a key moves, where values have 9, of which there is no half."""
+    q, k, _, _ = tokens(7)
+    v = np.random.default_rng(1).normal(size=(7, DIMS.heads, 9)).astype(np.float32)
+    scheme, params = made("key_offset + kv_shift")
+    ours = attend(scheme, params, q, k, v)
+    moved = np.concatenate([k[..., :2], np.concatenate([k[:1], k[:-1]])[..., 2:]], -1)
+    np.testing.assert_allclose(ours, attend(posenc.parse("nope"), None, q, moved, v), atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [1, 9])
+def test_filters_of_values_are_as_wide_as_keys(width):
+    q, k, _, _ = tokens(7)
+    with pytest.raises(ValueError, match=f"each of 4 features of a value, and a value has {width}; give"):
+        attend(*made("canon"), q, k, np.zeros((7, DIMS.heads, width), np.float32))
+
+
 def test_a_part_of_the_queries_is_refused_where_they_read_those_before():
     scheme, params = made("canon")
     q, k, v, _ = tokens(7)

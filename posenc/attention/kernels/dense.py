@@ -77,8 +77,8 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     dot = scores(nested(encoded.q), encoded.k, exact, turn)
     logits, weighting = dot * form.weighting.scale, form.weighting
     banded = is_banded(form, encoded) and are_numbers(*seen.shape)
-    score = capped(logits, weighting, "score")
-    score = score + nested(_bias(form, encoded, heads)) if banded else score
+    bounded = capped(logits, weighting, "score")
+    score = bounded + nested(_bias(form, encoded, heads)) if banded else bounded
 
     def weigh_head(own, head, sink, logits, score, query_info, key_info):
         p = merge(layer, own)
@@ -98,7 +98,7 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     inner = jax.vmap(weigh_head, (0, 0, 0, 0, 0, axes, None), axis_name=REPEAT_AXIS)
     outer = jax.vmap(inner, (0, 0, 0, 0, 0, axes, 0), axis_name=GROUP_AXIS)
     own, head, sinks = jax.tree.map(nested, (head_params, heads, form.sinks))
-    score, weights, value_bias = outer(own, head, sinks, logits, score, query_info, encoded.key_info)
+    score, weights, value_bias = outer(own, head, sinks, bounded, score, query_info, encoded.key_info)
     return Steps(dot, logits, score, seen, weights, mixed(weights, encoded.v, exact, turn), value_bias)
 
 

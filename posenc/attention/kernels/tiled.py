@@ -231,7 +231,7 @@ class _Tile:
         if self.tiling.banded:
             s = s + jax.vmap(lambda w: toeplitz(w, self.tiling.rows))(read.w)
         elif self.tiling.scores:
-            made = self._each(read, self.tiling.scheme.score, s, logits)
+            made = self._each(read, self.tiling.scheme.score, s, s)
             s = made if self.both is None else jnp.where(self.both, made, s)
         return capped(s, self.tiling.weighting, "sum")
 
@@ -246,7 +246,9 @@ class _Tile:
     def value_bias(self, read: Arrays, a: Array) -> Array:
         """Return the scheme's addition to the weighted values."""
         told = a if self.both is None else jnp.where(self.both, a, 0)
-        return self._each(read, self.tiling.scheme.value_bias, told, self.logits)
+        return self._each(
+            read, self.tiling.scheme.value_bias, told, capped(self.logits, self.tiling.weighting, "score")
+        )
 
     def _apart(self, t: Arrays) -> PyTree:
         """Query position minus key position."""
