@@ -95,9 +95,9 @@ class T5(Scheme, name="t5"):
     def bind(self, dims):
         if self.gate == "input" and dims.width != dims.heads * dims.head:
             raise ValueError(
-                f"'t5' with gate='input' reads for each head its own {dims.head} features of the input, and the width of"
-                f" {dims.heads} heads is {dims.heads * dims.head}, that of the input {dims.width}; take no gate, or heads"
-                " that are together as wide as the input, with none in another share."
+                f"'t5' with gate='input' reads for each head its own {dims.head} features of the input, and the width"
+                f" of {dims.heads} heads is {dims.heads * dims.head}, that of the input {dims.width}; take no gate, or"
+                " heads that are together as wide as the input, with none in another share."
             )
         bidirectional = self.bidirectional if self.bidirectional is not None else not dims.causal
         return dataclasses.replace(self, bidirectional=bidirectional)
