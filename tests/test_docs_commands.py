@@ -23,7 +23,8 @@ from tests.lab import made
 from tests.lab.made import unexamined
 from tests.test_docs import PAGES, ROOT, TEXT
 
-STEPS = 4
+STEPS = 12
+"""So many that a switch after 95 % of them leaves some."""
 SLOW = ("bench", "check", "evaluate", "explain all", "explain rope --trained", "generate")
 """Left to the night."""
 MINE = {"rope": "rotary", "alibi": "linear", "t5": "bucket"}
