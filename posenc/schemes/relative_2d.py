@@ -68,9 +68,12 @@ class Relative2D(Scheme, name="relative_2d"):
         here = here[here[:, 0] >= 0] if self.class_token else here
         wrong = ((here < 0) | (here >= np.array(self._sizes())[None])).any(-1)
         if wrong.any():
+            (height, width), first = self._sizes(), here[wrong][0]
+            larger = f"give a larger height or width, or {LARGER}"
+            advice = larger if (first >= 0).all() else "count rows and columns from 0"
             raise ValueError(
-                f"Position {tuple(here[wrong][0].tolist())} lies outside the plane of 'relative_2d', {self._sizes()[0]}"
-                f" by {self._sizes()[1]}; give a larger height or width, or {LARGER}."
+                f"Position {tuple(first.tolist())} lies outside the plane of 'relative_2d', {height} by {width};"
+                f" {advice}."
             )
 
     def init_head(self, key, dims):

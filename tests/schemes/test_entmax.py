@@ -31,8 +31,12 @@ def test_a_row_that_sees_nothing_is_zero_with_zero_gradient():
 def test_places_outside_the_plane_are_refused_and_a_class_token_has_none():
     scheme = posenc.parse("relative_2d(height=2, width=3, class_token=True)")
     scheme.check_positions({}, np.array([[-1, -1], [0, 2], [1, 0]]))
-    for wrong in ([[2, 0]], [[0, 3]], [[0, -1]]):
-        with pytest.raises(ValueError, match=r"2 by 3"):
-            scheme.check_positions({}, np.array(wrong))
+    for wrong, advice in (
+        ([2, 0], "give a larger"),
+        ([0, 3], "give a larger"),
+        ([0, -1], "count rows and columns from 0"),
+    ):
+        with pytest.raises(ValueError, match=f"2 by 3; {advice}"):
+            scheme.check_positions({}, np.array([wrong]))
     with pytest.raises(ValueError, match="outside the plane"):
         posenc.parse("relative_2d(height=2, width=3)").check_positions({}, np.array([[-1, 0]]))
