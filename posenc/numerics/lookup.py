@@ -23,9 +23,9 @@ def check_rows(name: str, position: Num[Array, " *any"], rows: int, hint: str = 
         return
     low, high = int(np.min(position)), int(np.max(position))
     if low < 0 or high >= rows:
+        worst, advice = (low, "count from 0") if low < 0 else (high, hint)
         raise ValueError(
-            f"Position {low if low < 0 else high} has no row in the table of {name!r}, whose {rows} rows serve 0 to"
-            f" {rows - 1}; {hint}."
+            f"Position {worst} has no row in the table of {name!r}, whose {rows} rows serve 0 to {rows - 1}; {advice}."
         )
 
 
