@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from posenc.lab import metrics
-from posenc.lab.results.floors import best_floor, floors, floors_by, mean_floors
+from posenc.lab.results.floors import best_floor, floors_by, mean_floors, uniform
 from posenc.lab.results.learned import bar, error
 from posenc.lab.results.losses import points, points_after, switch_of
 from posenc.lab.results.published import EPSILON, Measure
@@ -221,8 +221,8 @@ def _values(task: TaskRecord, trial: TrialRecord, sizes: Sequence[int], metric: 
     """The share right at each size; nothing where one of them was not measured or not counted."""
     by = metric or task.metric
     if trial.outcome == "diverged":
-        size_floors = floors(_by(task, by))
-        return [size_floors.get(n, {}).get("uniform", 0.0) for n in sizes]
+        by_metric = _by(task, by)
+        return [uniform(by_metric, n) for n in sizes]
     size_counts = [trial.evaluations.get(n, {}) for n in sizes]
     if not all(metrics.ratio(by)[0] in counts for counts in size_counts):
         return []

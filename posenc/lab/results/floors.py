@@ -35,7 +35,7 @@ def complete(tasks: Sequence[TaskRecord]) -> list[TaskRecord]:
     for task, kind in itertools.product(tasks, KINDS):
         of_kind = known.setdefault(_origin(task, kind), {})
         for n, at in (getattr(task, kind) or {}).items():
-            of_kind[n] = _given(at) | of_kind.get(n, {})
+            of_kind[n] = _numbers(at) | of_kind.get(n, {})
     return [
         replace(task, **{kind: _completed(task, kind, known[_origin(task, kind)]) for kind in KINDS}) for task in tasks
     ]
@@ -50,10 +50,11 @@ def _origin(task: TaskRecord, kind: str) -> tuple:
 def _completed(task: TaskRecord, kind: str, known: Mapping[int, Mapping[str, float]]) -> Floors | None:
     """The floors of one kind at the sizes of a task, its own before others."""
     own = getattr(task, kind)
-    return {n: known[n] | _given((own or {}).get(n, {})) for n in task.floors if n in known} or own
+    return {n: known[n] | _numbers((own or {}).get(n, {})) for n in task.floors if n in known} or own
 
 
-def _given(size_floors: Mapping[str, float | None]) -> dict[str, float]:
+def _numbers(size_floors: Mapping[str, float | None]) -> dict[str, float]:
+    """The floors of one size that are numbers."""
     return {name: float(value) for name, value in size_floors.items() if value is not None}
 
 
@@ -65,7 +66,7 @@ def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
 def _floors_at(task: TaskRecord, size: int) -> dict[str, float]:
     """The floors of one size, if there are any."""
     turn = (lambda f: 1 - f) if task.metric == "error" else (lambda f: f)
-    return {name: turn(value) for name, value in _given(task.floors.get(size, {})).items()}
+    return {name: turn(value) for name, value in _numbers(task.floors.get(size, {})).items()}
 
 
 def mean_floors(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> dict[str, float]:
