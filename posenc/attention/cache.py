@@ -119,9 +119,9 @@ class Cache(NamedTuple):
         """A cache with nothing in it: `batch` sequences of at most `capacity` tokens.
 
         `dtype` is that of the queries, keys and values to come, and `positions` that of their positions, of 32 bits or
-        more; it holds the index where a call passes no positions. `params` are one layer's, whole. Where info of keys
-        becomes stale as the text grows (the limit "reencoded"), keys are stored as they are given, and a call gives
-        what the whole text so far gives its last tokens.
+        more; it holds the index where a call passes no positions. A tuple has a type for each scheme of a sum. `params`
+        are one layer's, whole. Where info of keys becomes stale as the text grows (the limit "reencoded"), keys are
+        stored as they are given, and a call gives what the whole text so far gives its last tokens.
 
         With `ring`, token n is written to slot n mod `capacity`, for as long as decoding goes on; that serves
         attention in a window only: with `left` neighbours seen before a token, `capacity` is at least `left` and the
@@ -136,7 +136,7 @@ class Cache(NamedTuple):
         params = complete(scheme, params)
         check_dims(dims)
         check_params(scheme, params, KnownSizes(dims.width, dims.heads, dims.head, dims.key_heads))
-        dtype, positions = _kind("dtype", dtype, jnp.floating), _kind("positions", positions, jnp.number)
+        dtype, positions = _kind("dtype", dtype, jnp.floating), _position_types(scheme, positions)
         if why := scheme.limits.get("cache"):
             raise ValueError(f"{label(scheme)} has no cache: {why}; run the whole sequence at each step.")
         if not dims.causal:
@@ -152,9 +152,11 @@ class Cache(NamedTuple):
             window = Window(0, 0) if form.window is None else form.narrow(Window(None, 0))
             check_ring(scheme, window, int(capacity), 1)
         parts = pick(params, "layer"), pick(params, "heads")
-        scheme.check_positions(parts[0], spread(scheme, imply(scheme, np.zeros(1, positions))))
-        shares = [(cut.scheme, of_share_parts(scheme, cut, parts), size) for cut, size in sizes(scheme, dims)]
-        shapes = [stored_shapes(*share, capacity, dtype, positions)[:2] for share in shares]
+        scheme.check_positions(parts[0], _implied(scheme, np.zeros(1), positions))
+        cuts = sizes(scheme, dims)
+        shares = [(cut.scheme, of_share_parts(scheme, cut, parts), size) for cut, size in cuts]
+        types = [of_share(scheme, cut, positions) for cut, _ in cuts]
+        shapes = [stored_shapes(*share, capacity, dtype, kinds)[:2] for share, kinds in zip(shares, types, strict=True)]
         check_memory(f"{batch} sequences of {capacity} slots", shapes, "batch or capacity", copies=batch)
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
 
@@ -243,6 +245,18 @@ def _kind(name: str, dtype: Any, kind: Any) -> Any:
     return canonical
 
 
+def _position_types(scheme: Scheme, positions: Any) -> Any:
+    """The type of positions; of several schemes, that of each."""
+    each = spread(scheme, positions)
+    types = tuple(_kind("positions", kind, jnp.number) for kind in (each if isinstance(each, tuple) else (each,)))
+    return types if isinstance(each, tuple) else types[0]
+
+
+def _implied(scheme: Scheme, index: Any, types: Any) -> Any:
+    """The index as positions of these types."""
+    return jax.tree.map(lambda a, kind: a.astype(kind), imply(scheme, index), spread(scheme, types))
+
+
 def stored_shapes(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any) -> Any:
     """The shapes and types of what one sequence of `capacity` tokens stores, wherever its parameters lie."""
     shapes = jax.tree.map(lambda a: jax.ShapeDtypeStruct(np.shape(a), a.dtype), parts)
@@ -252,7 +266,7 @@ def stored_shapes(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: 
 def _blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any) -> Any:
     """Return what one sequence of `capacity` tokens would store."""
     none = jnp.zeros(capacity, jnp.int32)
-    position = imply(scheme, jnp.zeros(capacity, positions))
+    position = _implied(scheme, none, positions)
     at = At(position, none, none, none, jnp.int32(0), dims.heads)
     x = jnp.zeros((capacity, dims.width), dtype)
     info, carry = locate(scheme, parts, x, at, first_carry(scheme, parts, dims))

@@ -151,8 +151,8 @@ def check_positions(scheme: Scheme, p: Any, t: Tokens, start: Any, cached: bool)
             positions = start + (np if are_numbers(count) else jnp).arange(count, dtype=np.int32)
             positions = positions if real is None else since_start(positions, real)
             positions = imply(scheme, positions)
-        known = lambda a, count, real=real: _concrete_positions(a, real, count)  # noqa: E731
-        scheme.check_positions(p, jax.tree.map(known, spread(scheme, pasts(positions)), axes(scheme)))
+        to_numpy = lambda a, count, real=real: _concrete_positions(a, real, count)  # noqa: E731
+        scheme.check_positions(p, jax.tree.map(to_numpy, spread(scheme, pasts(positions)), axes(scheme)))
 
 
 def _concrete_positions(positions: Any, segments: np.ndarray | None, axes: int) -> Any:

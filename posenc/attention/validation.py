@@ -279,10 +279,12 @@ def check_cache(
     if query_start is not None:
         raise ValueError("With a cache, the first query stands where the cache ends; leave query_start out.")
     _check_stored(scheme, params, cache, t)
-    kinds = {a.dtype for a in jax.tree.leaves(t.positions)} - {a.dtype for a in jax.tree.leaves(cache.position)}
-    if kinds:
+    types = lambda positions: [str(a.dtype) for a in jax.tree.leaves(spread(scheme, positions))]  # noqa: E731
+    given, held = types(t.positions), types(cache.position)
+    if t.positions is not None and given != held:
         raise TypeError(
-            f"Positions are {kinds.pop()}, the cache's are not; make it with posenc.Cache.empty(positions=...)."
+            f"Positions are {', '.join(given)}, and the cache's {', '.join(held)}; make it with"
+            " posenc.Cache.empty(positions=...) of the types that are given, a tuple for a sum."
         )
     if cache.index is not None:
         check_ring(scheme, window, capacity, new)

@@ -308,7 +308,7 @@ def spread(scheme: Scheme, positions: Any) -> Any:
     """Positions as hooks want them: a tuple for several schemes, where one array serves all parts."""
     if not isinstance(scheme, SEVERAL):
         if isinstance(positions, tuple):
-            raise ValueError(f"positions is a tuple of {len(positions)}, but there is one scheme; pass one array.")
+            raise ValueError(f"positions is a tuple of {len(positions)}, but there is one scheme; give one, no tuple.")
         return positions
     count = len(scheme.parts)
     each = positions if isinstance(positions, tuple) else (positions,) * count

@@ -3,6 +3,8 @@
 That a whole cache equals the full forward, for every scheme and schedule, is in the contract (`posenc.check`).
 """
 
+import operator
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -72,7 +74,8 @@ def decode(step, cache, tokens, schedule=MIXED, **here):
         size = min(chunks[0], length - start)
         chunks.append(chunks.pop(0))
         part = slice(start, start := start + size)
-        o, cache = step(*(a[:, part] for a in tokens), {name: a[:, part] for name, a in here.items()}, cache)
+        given, told = jax.tree.map(operator.itemgetter((slice(None), part)), (tokens, here))
+        o, cache = step(*given, told, cache)
         out.append(np.asarray(o))
     return np.concatenate(out, 1), cache
 
@@ -119,6 +122,24 @@ def test_a_ring_holds_under_positions_that_are_given(x64):
     whole = full(scheme, params, tokens, positions=told, mask=LOOK)
     cache = empty(scheme, params, 4, PLACES, ring=True, positions=jnp.float64)
     same(decode(stepper(scheme, params, mask=LOOK), cache, tokens, positions=told)[0], whole)
+
+
+@pytest.mark.parametrize("text", ["key_weight + t5", "rope + key_weight", "{key_weight + t5, alibi}"])
+def test_each_scheme_of_a_sum_has_positions_of_its_own_type(text, x64):
+    """Areas are real, and positions of buckets are whole."""
+    scheme, params = made(text)
+    rng = np.random.default_rng(3)
+    areas, index = rng.uniform(0.5, 2, (4, LONG)), np.broadcast_to(np.arange(LONG, dtype=np.int32), (4, LONG))
+    told = tuple(areas if part.name == "key_weight" else index for part in scheme.parts)
+    tokens, types = drawn(4, LONG), tuple(a.dtype for a in told)
+    whole = full(scheme, params, tokens, positions=told)
+    cache = empty(scheme, params, 4, LONG, positions=types)
+    same(decode(stepper(scheme, params), cache, tokens, positions=told)[0], whole)
+    refused(
+        TypeError,
+        "Positions are int32, .*, and the cache's (float64, int32|int32, float64)",
+        lambda: attend(scheme, params, *(a[:, :1] for a in tokens[:3]), positions=index[:, :1], cache=cache),
+    )
 
 
 def test_a_document_outlives_its_first_token(x64):
