@@ -2,8 +2,8 @@
 
 Encoders find the token three back or the index of a mark. Decoders recall values by their keys, or read a text that
 copies itself. The bases of RoPE keep their ratio to the length trained on. Each claim was written down before its task
-was trained. Base 40 did not learn recall in 2,000 steps, so the price of a small base in decoders is open. Base 4,000
-and ALiBi on copies are still to be trained.
+was trained. Two more claims wait for their runs: base 4,000 recalls more than base 40, and FIRE gains more than ALiBi.
+Base 40 did not learn recall in 2,000 steps, so the price of a small base in decoders is open.
 
 Source: ours. They are the findings of first_look, base, base_content and language, whose models have two layers of
 width 64 and train on 16 to 64 tokens.
@@ -11,7 +11,7 @@ width 64 and train on 16 to 64 tokens.
 Setting: six layers of width 192 with six heads, 2.7 million parameters, and rows of 64 tokens. One learning rate is
 tried, so that speed of learning is not compared.
 
-Cost: 2.2e15 floating-point operations by --dry-run, or 9 hours of one core that makes 70 GFLOP/s.
+Cost: 1.5e15 floating-point operations by --dry-run, or 6 hours of one core that makes 70 GFLOP/s.
 
 Command: posenc sweep experiments/larger.py
 
@@ -28,7 +28,7 @@ BACK, INDEX, RECALL, COPIES = (
     "mqar(symbols=64, power=1.0)",
     "copies",
 )
-SMALL, LARGE = "rope(base=40.0)", "rope(base=4000.0)"
+SMALL = "rope(base=40.0)"
 
 
 def _order(task, first, second, over, source, **rest):
@@ -39,9 +39,7 @@ published = [
     _order(BACK, "rope", "learned", 256, "a relative encoding keeps an offset, as in first_look", metric="token"),
     _order(INDEX, "learned", "rope", 256, "an absolute encoding keeps an index, as in first_look"),
     _order(BACK, SMALL, "rope", 1024, "a base near the length has its repeats far away, as in base", metric="token"),
-    _order(RECALL, LARGE, SMALL, 128, "pairs that hardly turn compare contents, as in base_content"),
     _order(COPIES, "fire", "rope", 1024, "FIRE gained more beyond training in language", metric="gain"),
-    _order(COPIES, "fire", "alibi", 1024, "FIRE gained more beyond training in language", metric="gain"),
 ]
 
 titles = {BACK: "Token three positions back", INDEX: "Index of a mark in the first 8"}
@@ -64,8 +62,8 @@ def runs():
     return [
         *grid(base, task=[BACK], scheme=["rope", SMALL, "learned"], model=["encoder"], shortest=[4]),
         *grid(base, task=[INDEX], scheme=["rope", "learned"], model=["encoder"], shortest=[8]),
-        *grid(base, task=[RECALL], scheme=[SMALL, LARGE], batch=[32], **text),
-        *grid(base, task=[COPIES], scheme=["fire", "alibi", "rope"], stem=["conv(k=3)"], **text),
+        *grid(base, task=[RECALL], scheme=[SMALL], batch=[32], **text),
+        *grid(base, task=[COPIES], scheme=["fire", "rope"], stem=["conv(k=3)"], **text),
     ]
 
 
