@@ -240,7 +240,7 @@ def check_window(scheme: Scheme, window: Window, positions: Any) -> Window:
 
 
 def check_distances(scheme: Scheme, positions: Any, all_tokens: bool) -> None:
-    """Refuse sampled distances if any hook uses absolute positions."""
+    """Refuse sampled distances if any hook reads the place of a token."""
     if not is_sampled(positions):
         return
     if not all_tokens:
@@ -255,8 +255,8 @@ def check_distances(scheme: Scheme, positions: Any, all_tokens: bool) -> None:
         or (scheme.reads in ("nothing", "distance") and scheme.overrides("query", "key"))
     ):
         raise ValueError(
-            f"{label(scheme)} uses absolute positions, and sampled distances hold only how far apart tokens are; use"
-            " positions, or a scheme of distances such as 'alibi'."
+            f"{label(scheme)} reads the place of each token, and sampled distances hold only how far apart tokens are;"
+            " use positions, or a scheme of distances such as 'alibi'."
         )
 
 
