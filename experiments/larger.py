@@ -16,7 +16,7 @@ Cost: 1.8e15 floating-point operations by --dry-run, or 7 hours of one core that
 
 Command: posenc sweep experiments/larger.py
 
-Variation: posenc sweep experiments/larger.py --only "task=mqar(symbols=64, power=1.0)" --set stem=none batch=32 --name raw
+Variation: posenc sweep experiments/larger.py --only "task=mqar(symbols=64,power=1)" --set stem=none batch=32 --name raw
 """
 
 from posenc.lab.results.published import Order
