@@ -147,7 +147,8 @@ def test_every_scheme_is_served_or_stopped_by_name(name, own):
     if name in SERVED and (name, own) not in APART:
         assert jax.eval_shape(serve).shape == q.shape
     else:
-        with pytest.raises(ValueError, match=f"'{name}' reads the place of each token, and sampled distances hold"):
+        refusal = f"'{name}' reads the place of each token, and sampled distances hold only how"
+        with pytest.raises(ValueError, match=refusal):
             jax.eval_shape(serve)
 
 
@@ -162,7 +163,8 @@ def test_every_scheme_is_served_or_stopped_by_name(name, own):
 )
 def test_whatever_uses_positions_is_refused_distances_by_the_same_sentence(name, use):
     q = np.ones((6, 2, 4), np.float32)
-    with pytest.raises(ValueError, match=f"'{name}' reads the place of each token, .* use positions, or a scheme"):
+    refusal = f"'{name}' reads the place of each token, .* use positions, or a scheme of dist"
+    with pytest.raises(ValueError, match=refusal):
         use(draw(DRAWN, 6), q)
 
 
