@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Callable
+from typing import Any
 
 from benchmarks import side
 

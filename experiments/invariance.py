@@ -130,10 +130,10 @@ def main(run):
     import jax
 
     from posenc.lab.models.interface import build
+    from posenc.lab.reuse.kept import restored
     from posenc.lab.run import plan
     from posenc.lab.store import checkpoints
     from posenc.lab.store import folder as store
-    from posenc.lab.train.kept import restored
 
     folder, rows, measure = store.find(run), [], meter()
     kept = set(checkpoints.kept(folder))

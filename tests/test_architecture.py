@@ -1,6 +1,7 @@
 """The tree keeps its shape: imports point one way, the library knows no laboratory, and reading needs no jax."""
 
 import ast
+import collections
 import functools
 import importlib
 import pkgutil
@@ -186,3 +187,20 @@ def test_no_two_classes_share_a_name():
                 where.setdefault(node.name, []).append(name)
     assert len(where) > 100
     assert not {name: places for name, places in where.items() if len(places) > 1}
+
+
+NO_NOUNS = set("found one every given known whole some about how drawn chosen counted turned asked told said".split())
+PUBLIC = {"given": 3, "about": 3, "counted": 1}
+"""Arguments and fields that users write: of `posenc.place`, of an experiment file, of a drawing."""
+
+
+def test_names_are_nouns():
+    """Arguments, locals and fields are named by what they hold, not by a participle or a pronoun."""
+    names = collections.Counter(
+        name
+        for module in modules()
+        for node in ast.walk(tree(module))
+        for name in [node.arg if isinstance(node, ast.arg) else getattr(node, "id", "")]
+        if name in NO_NOUNS and (isinstance(node, ast.arg) or isinstance(node.ctx, ast.Store))
+    )
+    assert names == PUBLIC

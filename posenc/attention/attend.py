@@ -117,10 +117,10 @@ def compute(form: Form, t: Tokens, start: Any, cache: Cache | None) -> Any:
 
 def weights(scheme: Any, params: Any, q: Array, k: Array, v: Array, **arguments: Any) -> Float[Array, "*batch H Q K"]:
     """The weights by which `attend` of these arguments mixes values, before any are dropped."""
-    told = {name: arguments.pop(name, None) for name in Tokens._fields[3:-1]}
+    of_tokens = {name: arguments.pop(name, None) for name in Tokens._fields[3:-1]}
     start = arguments.pop("query_start", None)
     q, k, v = (array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
-    form, t, start = validate(scheme, params, Tokens(q, k, v, **told), start, Options(**arguments), "dense", None)
+    form, t, start = validate(scheme, params, Tokens(q, k, v, **of_tokens), start, Options(**arguments), "dense", None)
 
     def weigh(form: Form, t: Tokens, start: Array) -> Float[Array, "H Q K"]:
         each = [dense.steps(share, encode(share, tokens, start)[0]).weights for share, tokens in shares(form, t)]

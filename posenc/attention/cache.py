@@ -94,10 +94,10 @@ class Cache(NamedTuple):
         if odd := sorted(ours.keys() ^ arrays.keys()):
             raise ValueError(f"The arrays of a cache are {', '.join(ours)}; {odd[0]!r} is in one of the two alone.")
         for name, a in ours.items():
-            given = arrays[name]
-            if (np.shape(given), jnp.result_type(given)) != (a.shape, a.dtype):
+            other = arrays[name]
+            if (np.shape(other), jnp.result_type(other)) != (a.shape, a.dtype):
                 raise ValueError(
-                    f"{name!r} is {jnp.result_type(given)} of the shape {np.shape(given)}, and this cache has {a.dtype}"
+                    f"{name!r} is {jnp.result_type(other)} of the shape {np.shape(other)}, and this cache has {a.dtype}"
                     f" of {a.shape}; make it with posenc.Cache.empty of the same sizes."
                 )
         leaves = [jnp.asarray(arrays[name]) for name in ours]

@@ -117,7 +117,8 @@ def _beside(
             f"The heads of {label(scheme)} have {' and '.join(map(str, sorted(widths)))} features, and a kernel takes"
             " heads of one width; use posenc.attend."
         )
-    whole = [k for of in groups for k in of]
-    apart = whole == sorted(set(whole)) and all(k.shape[1] == len(of) for (_, k), of in zip(each, groups, strict=True))
+    heads_of = [k for of in groups for k in of]
+    alone = heads_of == sorted(set(heads_of))
+    apart = alone and all(k.shape[1] == len(of) for (_, k), of in zip(each, groups, strict=True))
     keys = [k if apart or len(each) == 1 else jnp.repeat(k, q.shape[1] // k.shape[1], 1) for q, k in each]
     return jnp.concatenate([q for q, _ in each], 1), jnp.concatenate(keys, 1)

@@ -66,11 +66,11 @@ def validate(
     narrowed = narrowed.by_index() if implied else check_window(scheme, narrowed, t.positions)
 
     def form_of(scheme: Scheme, params: Any, heads: int) -> Form:
-        chosen = kernels.choose(scheme, kernel, t.q, keys, pairs.allowed is not None)
+        kernel_name = kernels.choose(scheme, kernel, t.q, keys, pairs.allowed is not None)
         weighting, sinks = options.weighting(scheme, t.q)
         unplaced = None if implied else composed.unplaced
-        about = implied, same, chosen, in_blocks, not by_name, unplaced
-        return Form(scheme, params, narrowed, weighting, sinks, heads, *about)
+        rest = implied, same, kernel_name, in_blocks, not by_name, unplaced
+        return Form(scheme, params, narrowed, weighting, sinks, heads, *rest)
 
     if isinstance(scheme, Shares):
         kernels.choose(scheme, kernel, t.q, keys)  # refuses a kernel that does not serve them all
@@ -280,10 +280,10 @@ def check_cache(
         raise ValueError("With a cache, the first query stands where the cache ends; leave query_start out.")
     _check_stored(scheme, params, cache, t)
     types = lambda positions: [str(a.dtype) for a in jax.tree.leaves(spread(scheme, positions))]  # noqa: E731
-    given, held = types(t.positions), types(cache.position)
-    if t.positions is not None and given != held:
+    passed, held = types(t.positions), types(cache.position)
+    if t.positions is not None and passed != held:
         raise TypeError(
-            f"Positions are {', '.join(given)}, and the cache's {', '.join(held)}; make it with"
+            f"Positions are {', '.join(passed)}, and the cache's {', '.join(held)}; make it with"
             " posenc.Cache.empty(positions=...) of the types that are given, a tuple for a sum."
         )
     if cache.index is not None:

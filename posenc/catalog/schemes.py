@@ -159,9 +159,9 @@ def _schemes(scheme: Any, dims: Dims) -> list[tuple[Scheme, Dims]]:
 
 def _sizes(scheme: Any, dims: Dims) -> tuple[Dims, ...]:
     """The sizes for each plain scheme of a layer; those of all heads where shares of them do not fit."""
-    whole = (dims,) * len(parts(scheme))
+    undivided = (dims,) * len(parts(scheme))
     fits = isinstance(scheme, Shares) and not dims.heads % sum(scheme.counts)
-    return scheme.dims_of_parts(dims) if fits else whole
+    return scheme.dims_of_parts(dims) if fits else undivided
 
 
 def _coordinates(scheme: Any) -> list[Any]:
@@ -180,8 +180,8 @@ def _around(scheme: Any) -> list[Fact]:
     if isinstance(scheme, Composed) and scheme.unplaced is not None:
         facts.append(Fact("unplaced", f"tokens at position {scheme.unplaced} have no place"))
     for shared in dict.fromkeys(s for layer in layers(scheme) if isinstance(s := layer.scheme, Shares)):
-        whole, counts = sum(shared.counts), zip(shared.each, shared.counts, strict=True)
-        shown = {naming.spec(s): f"{count} of {whole}" for s, count in counts}
+        total, counts = sum(shared.counts), zip(shared.each, shared.counts, strict=True)
+        shown = {naming.spec(s): f"{count} of {total}" for s, count in counts}
         facts.append(Fact("heads", shown, "; ".join(f"{count}: {text}" for text, count in shown.items())))
     if isinstance(scheme, Pattern):
         facts.append(Fact("layers", [naming.spec(s) for s in scheme.layers]))

@@ -26,9 +26,9 @@ def hooks_run_once_in_order(case: Case) -> Outcome:
     """Attention = the hooks called by hand, one head and one query at a time."""
     if case.scheme.reads == "heads":
         return absent("it reads all heads at once")
-    apart, out, given = [], case.plain(), complete(case.scheme, case.params)
+    apart, out, full = [], case.plain(), complete(case.scheme, case.params)
     for cut, _ in sizes(case.scheme, case.dims):
-        schemes, params = _parts(cut.scheme, of_share(case.scheme, cut, given))
+        schemes, params = _parts(cut.scheme, of_share(case.scheme, cut, full))
         apart.append(_by_hand_apart(case, out, schemes, params, cut.first, cut.heads))
     return at_most(max(apart), 1e-11)
 
@@ -84,11 +84,11 @@ def _by_hand_apart(
             y = s.embed(p["layer"], y, _on_axes(s, at))
         head_params = [p["layer"] | rows(p["heads"], head) for p in params]
         mine = [b[:, first : first + heads] for b in case.project(y, a)]
-        whole: dict[Role, Any] = dict(zip(ROLES, mine, strict=True))
+        by_role: dict[Role, Any] = dict(zip(ROLES, mine, strict=True))
         for s, p in zip(schemes, params, strict=True):
             for role, before in s.neighbour_carry(dims).items():
-                whole[role], _ = s.neighbours(p["layer"], role, whole[role], _on_axes(s, at), before)
-        q, k, v = (b[:, head] for b in whole.values())
+                by_role[role], _ = s.neighbours(p["layer"], role, by_role[role], _on_axes(s, at), before)
+        q, k, v = (b[:, head] for b in by_role.values())
         return _head(schemes, head_params, q, k, v, y, at, dims)
 
     return error(out[:, first + head], by_hand(params, case.inputs))

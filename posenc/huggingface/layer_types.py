@@ -33,7 +33,7 @@ def read_layers(config: Settings, facts: Facts) -> list[LayerType]:
     """All layers of attention, in order. Layers of hybrids that are none are left out."""
     listed = config.get("layer_types") if facts.windows == "listed" else None
     each = listed, config.get("no_rope_layers") or None, config.get("layer_rope_theta")
-    listing = next((len(one) for one in each if one is not None), None)
+    listing = next((len(entries) for entries in each if entries is not None), None)
     depth = first(config.get("num_hidden_layers"), config.get("n_layer"), listing)
     if depth is not None:
         return _layers(config, facts, depth, listed)
@@ -54,9 +54,9 @@ def _layers(config: Settings, facts: Facts, depth: int, listed: list[str] | None
     if facts.turns == "windowed" and not (facts.all_without_window and width is None):
         rotates = [label == SLIDING for label in labels]
     pairs = [(a, b) for a, b in zip(labels, rotates, strict=True) if a not in WITHOUT_ATTENTION]
-    known = [FULL, SLIDING] + [CHUNKED] * (LETTERS[facts.layers[:1] or "F"] == CHUNKED)
-    if odd := sorted({label for label, _ in pairs} - {*known}):
-        raise ValueError(f"Layers of the type {echoed(odd[0])} are not read; posenc reads {', '.join(known)}.")
+    served = [FULL, SLIDING] + [CHUNKED] * (LETTERS[facts.layers[:1] or "F"] == CHUNKED)
+    if odd := sorted({label for label, _ in pairs} - {*served}):
+        raise ValueError(f"Layers of the type {echoed(odd[0])} are not read; posenc reads {', '.join(served)}.")
     if any(label == CHUNKED for label, _ in pairs):
         _leave_chunks(config)
     if not pairs:
@@ -85,8 +85,8 @@ def window(config: Config, facts: Facts) -> int | None:
     if facts.before and (count := config.get(facts.before)) is not None:
         return count + 1
     if facts.half_of and "sliding_window" not in config:
-        whole = config.get(facts.half_of, 2 * cast(int, facts.window))
-        return whole and whole // 2
+        double = config.get(facts.half_of, 2 * cast(int, facts.window))
+        return double and double // 2
     return config["sliding_window"] if "sliding_window" in config else facts.window
 
 
@@ -150,9 +150,9 @@ def _labels(config: Config, facts: Facts, depth: int, width: Any, rotates: list[
     if facts.backwards:
         return [LETTERS[letter] for letter in _backwards(facts.layers, depth)]
     labels = [LETTERS[letter] for letter in _letters(facts.period, period, depth, facts.layers)]
-    given = {} if "max_window_layers" in facts.ignores else config
-    start = facts.start and given.get("max_window_layers", facts.start)
-    stop = facts.stop and given.get("max_window_layers", facts.stop)
+    bounds = {} if "max_window_layers" in facts.ignores else config
+    start = facts.start and bounds.get("max_window_layers", facts.start)
+    stop = facts.stop and bounds.get("max_window_layers", facts.stop)
     early, late = slice(0, start or 0), slice(depth if stop is None else stop, depth)
     for full in (early, late):
         labels[full] = [FULL] * len(labels[full])

@@ -27,7 +27,7 @@ COMMON = {"rope_type", "type", BASE, SHARE}
 
 def read_rotations(config: Settings, labels: set[str], facts: Facts) -> dict[str, Any]:
     """The scheme of each type of layer."""
-    return {label: _scheme(one, config, facts) for label, one in rotary_sets(config, labels, facts).items()}
+    return {label: _scheme(own, config, facts) for label, own in rotary_sets(config, labels, facts).items()}
 
 
 def _scheme(settings: Settings, config: Settings, facts: Facts) -> Any:
@@ -36,7 +36,7 @@ def _scheme(settings: Settings, config: Settings, facts: Facts) -> Any:
     kind = {"su": "longrope"}.get(kind, kind)
     if kind not in TYPES and not (kind == "mrope" and facts.sections):
         raise ValueError(f"The rope_type {echoed(kind)} is not known; posenc reads {', '.join(TYPES)}.")
-    served = facts.rope_types or [one for one in TYPES if facts.joined is None or one != "proportional"]
+    served = facts.rope_types or [name for name in TYPES if facts.joined is None or name != "proportional"]
     if kind not in (*served, "mrope"):
         raise ValueError(
             f"The rope_type {echoed(kind)} is not read for this model type; posenc reads {', '.join(served)}."
@@ -137,24 +137,24 @@ def _fraction(kind: str, settings: Settings, config: Settings, facts: Facts, hea
         raise ValueError(f"{called} is {part}; give the share of a head that turns, above 0 and at most 1.")
     if head is None:
         return part
-    turned = 2 * int(head * part // 2) if kind == "proportional" else int(head * part)
-    if turned % 2 or not turned:
+    rotated = 2 * int(head * part // 2) if kind == "proportional" else int(head * part)
+    if rotated % 2 or not rotated:
         raise ValueError(
-            f"{called} is {part}, which turns {turned} of the {head} features of a head; give a share that turns pairs,"
-            f" such as {max(2, turned // 2 * 2) / head:.6g}."
+            f"{called} is {part}, which turns {rotated} of the {head} features of a head; give a share that turns"
+            f" pairs, such as {max(2, rotated // 2 * 2) / head:.6g}."
         )
-    return part if kind == "proportional" else turned / head
+    return part if kind == "proportional" else rotated / head
 
 
-def _joined_share(kind: str, settings: Settings, facts: Facts, plain: int, turned: int) -> float:
+def _joined_share(kind: str, settings: Settings, facts: Facts, plain: int, rotated: int) -> float:
     """The share of a joined head that is rotated, its second part."""
-    share = turned / (plain + turned)
+    share = rotated / (plain + rotated)
     needed = 1.0 if facts.fraction in (None, 1) else share
     part = settings.get(SHARE) if facts.fraction is not None or kind not in UNSCALED else None
     if part is not None and not math.isclose(part, needed):
         raise ValueError(
-            f"{SHARE} is {settings[SHARE]}, but the code of this model type turns the qk_rope_head_dim={turned} last of"
-            f" {plain + turned} features; leave it out."
+            f"{SHARE} is {settings[SHARE]}, but the code of this model type turns the qk_rope_head_dim={rotated} last"
+            f" of {plain + rotated} features; leave it out."
         )
     return share
 

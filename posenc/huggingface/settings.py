@@ -57,20 +57,20 @@ def parts_of_head(config: Mapping[str, Any], facts: Facts) -> tuple[int, int] | 
     """The plain and the rotated features of a head that is joined of two (latent attention); None for other heads."""
     if facts.joined is None:
         return None
-    plain, turned = facts.joined
-    plain, turned = config.get("qk_nope_head_dim", plain), config.get("qk_rope_head_dim", turned)
-    if plain is None or not turned or turned % 2:
+    plain, rotated = facts.joined
+    plain, rotated = config.get("qk_nope_head_dim", plain), config.get("qk_rope_head_dim", rotated)
+    if plain is None or not rotated or rotated % 2:
         raise ValueError(
-            f"qk_nope_head_dim is {plain} and qk_rope_head_dim {turned}; give the plain and the rotated features of a"
+            f"qk_nope_head_dim is {plain} and qk_rope_head_dim {rotated}; give the plain and the rotated features of a"
             " head, of which the rotated ones are an even number of at least 2."
         )
-    width = turned if facts.fraction in (None, 1) else plain + turned
+    width = rotated if facts.fraction in (None, 1) else plain + rotated
     if config.get("head_dim") not in (None, width, facts.head):
         raise ValueError(
             f"head_dim is {config['head_dim']}, but the code of this model type rotates by a width of {width}, which"
             " follows from qk_nope_head_dim and qk_rope_head_dim; leave head_dim out."
         )
-    return plain, turned
+    return plain, rotated
 
 
 def head_size(config: Mapping[str, Any], facts: Facts) -> int | None:

@@ -59,15 +59,15 @@ def _labels(config: Settings) -> list[str]:
 
 def _scheme(name: str, config: Settings, facts: Facts) -> VORoPE:
     """The scheme of a set, `main` or `compress`."""
-    found = config.get("rope_scaling") or config.get("rope_parameters") or {}
-    nested = all(isinstance(found.get(one), dict) for one in SETS)
+    parameters = config.get("rope_scaling") or config.get("rope_parameters") or {}
+    nested = all(isinstance(parameters.get(part), dict) for part in SETS)
     beside, usual = SETS[name]
     head = head_size(config, facts) or 512
-    turned = config.get("qk_rope_head_dim")
+    rotated = config.get("qk_rope_head_dim")
     share = config.get(SHARE)
-    share = share if share is not None else SHARED if turned is None else turned / head
+    share = share if share is not None else SHARED if rotated is None else rotated / head
     base = config.get(beside, usual)
-    settings = Settings(found[name] if nested else {} if name == "main" else found, {})
+    settings = Settings(parameters[name] if nested else {} if name == "main" else parameters, {})
     if nested:
         base = settings.get(BASE, config.get(*SETS["main"]))
         share = settings.get(SHARE, config.get(SHARE))
@@ -93,7 +93,7 @@ def _scheme(name: str, config: Settings, facts: Facts) -> VORoPE:
 def _scaled(name: str, scheme: VORoPE, yarn: YaRN) -> VORoPE:
     """The scheme of a set with the frequencies of YaRN, which turns the same features."""
     usual = YaRN(attention_factor=1.0)
-    if any(getattr(yarn, one) != getattr(usual, one) for one in ("attention_factor", *RAMP)):
+    if any(getattr(yarn, setting) != getattr(usual, setting) for setting in ("attention_factor", *RAMP)):
         raise ValueError(
             f"The set {name!r} is {spec(yarn)!r}: values turn with keys in this model type, and posenc has that with"
             " attention_factor=1.0 and YaRN's own beta_fast, beta_slow and truncate only."

@@ -54,8 +54,8 @@ def _anchored(
 ) -> Float[Array, "*batch Q K"]:
     """The products of queries with keys that all stand at the first query or before it."""
     anchor = jax.lax.stop_gradient(query_sums[..., :1, :])
-    turned = (k * jnp.exp(_falling(anchor - key_sums))).swapaxes(-1, -2)
-    return product(q * jnp.exp(_falling(query_sums - anchor)), turned)
+    decayed = (k * jnp.exp(_falling(anchor - key_sums))).swapaxes(-1, -2)
+    return product(q * jnp.exp(_falling(query_sums - anchor)), decayed)
 
 
 @jax.checkpoint

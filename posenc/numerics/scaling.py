@@ -69,14 +69,14 @@ def tapered(name: str, frequency: np.ndarray, share: float) -> np.ndarray:
     return np.concatenate([frequency[: frequency.size - count], frequency[frequency.size - count :] * factors])
 
 
-def explicit(name: str, given: tuple[float, ...], width: int) -> np.ndarray:
+def explicit(name: str, frequencies: tuple[float, ...], width: int) -> np.ndarray:
     """Frequencies that were given one by one, for the pairs of `width` features."""
-    if len(given) != width // 2:
+    if len(frequencies) != width // 2:
         raise ValueError(
-            f"{name!r} was given {len(given)} frequencies, and turns {width} features; give {width // 2}, one for each"
-            " pair, or another fraction."
+            f"{name!r} was given {len(frequencies)} frequencies, and turns {width} features; give {width // 2}, one for"
+            " each pair, or another fraction."
         )
-    return np.asarray(given)
+    return np.asarray(frequencies)
 
 
 def spread(

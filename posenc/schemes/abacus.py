@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc.core.scheme import Scheme, bias_dtype
-from posenc.numerics.lookup import check_rows, rows_at
+from posenc.numerics.token_numbers import check_rows, rows_at
 
 
 class Abacus(Scheme, name="abacus"):

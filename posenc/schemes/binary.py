@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from posenc.core.scheme import Scheme, bias_dtype
-from posenc.numerics.lookup import check_rows, inside
 from posenc.numerics.precision import product
+from posenc.numerics.token_numbers import check_rows, inside
 
 
 class Binary(Scheme, name="binary"):

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Num
 
 from posenc.core.scheme import Scheme, bias_dtype, by_settings
-from posenc.numerics.lookup import check_rows, rows_at
 from posenc.numerics.rotation import angles, check_base, frequencies, rotate
+from posenc.numerics.token_numbers import check_rows, rows_at
 
 
 class ComplexOrder(Scheme, name="complex_order"):

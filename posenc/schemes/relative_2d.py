@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from posenc.core.scheme import Scheme, bias_dtype, bound_setting, by_settings, check_whole
-from posenc.numerics.lookup import LARGER
-from posenc.numerics.token_numbers import concrete
+from posenc.numerics.token_numbers import LARGER, concrete
 
 
 class Relative2D(Scheme, name="relative_2d"):
@@ -56,7 +55,7 @@ class Relative2D(Scheme, name="relative_2d"):
                 raise ValueError(f"The setting {name!r} of 'relative_2d' is {size}; it must be at least 1.")
 
     def bind(self, dims):
-        size = lambda given: dims.table if given is None else given  # noqa: E731
+        size = lambda count: dims.table if count is None else count  # noqa: E731
         return dataclasses.replace(self, height=size(self.height), width=size(self.width))
 
     def check_positions(self, p, position):

@@ -84,11 +84,11 @@ class RoPE(Scheme, name="rope"):
             check_share("rope", name, getattr(self, name))
         scaling.check_part("rope", "taper", self.taper)
         if isinstance(self.frequencies, tuple):
-            unused = {"base": (self.base, 10000.0), "p": (self.p, 1.0), "taper": (self.taper, 0.0)}
-            if given := [name for name, (value, default) in unused.items() if value != default]:
+            of_base = {"base": (self.base, 10000.0), "p": (self.p, 1.0), "taper": (self.taper, 0.0)}
+            if unused := [name for name, (value, default) in of_base.items() if value != default]:
                 raise ValueError(
-                    f"'rope' was given its frequencies, so {given[0]}={getattr(self, given[0])} changes nothing; leave"
-                    f" {given[0]} out."
+                    f"'rope' was given its frequencies, so {unused[0]}={getattr(self, unused[0])} changes nothing;"
+                    f" leave {unused[0]} out."
                 )
 
     def init_head(self, key, dims):

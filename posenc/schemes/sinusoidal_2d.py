@@ -65,11 +65,11 @@ class Sinusoidal2D(Scheme, name="sinusoidal_2d"):
 
     def validate(self):
         check_base("sinusoidal_2d", self.base)
-        given = [name for name, default in OF_AXES.items() if getattr(self, name) != default]
-        if self.form == "waves" and given:
+        unused = [name for name, default in OF_AXES.items() if getattr(self, name) != default]
+        if self.form == "waves" and unused:
             raise ValueError(
-                f"'sinusoidal_2d' has {given[0]}={getattr(self, given[0])!r}, which waves in all directions do not use;"
-                " set form='axes' beside it, or leave it out."
+                f"'sinusoidal_2d' has {unused[0]}={getattr(self, unused[0])!r}, which waves in all directions do not"
+                " use; set form='axes' beside it, or leave it out."
             )
 
     def bind(self, dims):

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float, Int
 
 from posenc.core.scheme import Scheme, bias_dtype, by_settings
 from posenc.numerics.bias import bucket
-from posenc.numerics.lookup import check_rows, rows_at
 from posenc.numerics.precision import product
+from posenc.numerics.token_numbers import check_rows, rows_at
 
 EPS = 1e-5
 

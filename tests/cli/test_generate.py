@@ -10,15 +10,14 @@ import pytest
 
 from posenc.lab.cli.watch import watching
 from posenc.lab.models.interface import Inputs
-from posenc.lab.reuse import continuing
 from posenc.lab.reuse.continuing import go_on
+from posenc.lab.reuse.kept import kept_trial, restored
 from posenc.lab.run import plan
 from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import folder as store
 from posenc.lab.train import generate
-from posenc.lab.train.kept import restored
 
 pytestmark = pytest.mark.ci  # every test reads models that three sweeps keep; lab/test_generate.py has the law of draws
 
@@ -81,7 +80,7 @@ def test_all_temperatures_and_lengths_of_prompts_share_a_program(here):
 def test_the_loss_is_that_of_one_pass_over_the_true_text(here):
     writing = go_on("text", "fox", "the cat sat", 12, 1.0, 0)
     assert bytes(writing.true.tokens).decode() == TEXT[TEXT.index("the cat sat") + 11 :][:12]
-    folder, line = continuing.kept_trial("text", "fox")
+    folder, line = kept_trial("text", "fox")
     resolved = plan.planned_run(line.run)
     tokens = np.array([[*b"the cat sat", *writing.true.tokens]], np.int32)
     entered = Inputs(jnp.asarray(tokens), jnp.ones(tokens.shape, bool))

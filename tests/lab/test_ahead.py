@@ -9,9 +9,8 @@ import pytest
 
 from posenc.lab import compiling
 from posenc.lab.compiling import Programs, count_compilations, forget
-from posenc.lab.run.ahead import Compiler
 from posenc.lab.spec.run import Knobs, Run
-from posenc.lab.train.ahead import Ahead
+from posenc.lab.train.ahead import Ahead, Compiler
 from posenc.lab.train.lanes import Arrangement, stack
 from posenc.lab.train.training import as_arrays, init, program, resolve, segment
 
@@ -59,7 +58,7 @@ def test_programs_that_were_called_are_dropped_and_those_made_ahead_stay():
 
 
 def test_a_part_that_has_not_begun_is_taken_back_and_one_that_has_is_waited_for():
-    compiler, begun, go, done = Compiler(), threading.Event(), threading.Event(), []
+    compiler, begun, go, done = Compiler("compiles"), threading.Event(), threading.Event(), []
     compiler.begin("first", {"train": lambda: (begun.set(), go.wait(), done.append("first"))})
     begun.wait()
     compiler.begin("second", {"train": lambda: done.append("second"), "evaluate": lambda: 1 / 0})

@@ -8,7 +8,7 @@ import pytest
 
 from posenc.lab.models.interface import inputs
 from posenc.lab.results.results import load
-from posenc.lab.reuse import evaluate
+from posenc.lab.reuse import evaluate, kept
 from posenc.lab.reuse.evaluate import ask, groups
 from posenc.lab.run import plan
 from posenc.lab.run.sweep import sweep
@@ -18,7 +18,6 @@ from posenc.lab.store import folder as store
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import evaluation_key, positions_key
-from posenc.lab.train import kept
 from tests.lab.test_sweep import Watch
 
 TASK = "addition_kazemnejad(shortest=1)"

@@ -158,9 +158,9 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
     import jax.numpy as jnp
     from flax import nnx
 
+    from posenc.lab.reuse.kept import restored
     from posenc.lab.train.evaluation import evaluate
     from posenc.lab.train.exact import FAR
-    from posenc.lab.train.kept import restored
     from posenc.lab.train.lanes import Arrangement
     from posenc.lab.train.training import pure
 

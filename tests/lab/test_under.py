@@ -15,6 +15,7 @@ from posenc.lab.cli.read import filter_results
 from posenc.lab.models.carry import differences, moved
 from posenc.lab.results.results import load
 from posenc.lab.reuse.evaluate import ask, groups
+from posenc.lab.reuse.kept import abstract
 from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
@@ -22,7 +23,6 @@ from posenc.lab.store import checkpoints, records
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train import training
-from posenc.lab.train.kept import abstract
 from posenc.naming import bind
 from tests.lab.test_sweep import Watch
 

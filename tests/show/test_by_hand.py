@@ -107,12 +107,12 @@ def test_under_a_scheme_attention_equals_the_scheme_s_oracle(name):
         expected = oracle.embed(ours.scheme, params["layer"], problem.x, positions)
         np.testing.assert_allclose(ours.x, expected, rtol=0, atol=1e-9)
     if hasattr(oracle, "attend"):
-        q, k, v = (ours.found[n] for n in "qkv")
+        q, k, v = (ours.arrays[n] for n in "qkv")
         heads = [jax.tree.map(lambda a, h=h: a[h], params["heads"]) for h in range(2)]
         heads = [{**params["layer"], **own} for own in heads]
         seen = np.tri(3, dtype=bool) if problem.causal else np.ones((3, 3), bool)
         expected = oracle.attend(ours.scheme, heads, q, k, v, ours.x, positions, seen)
-        np.testing.assert_allclose(ours.found["out"].swapaxes(0, 1), expected, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(ours.arrays["out"].swapaxes(0, 1), expected, rtol=0, atol=1e-9)
 
 
 def test_a_sheet_under_two_schemes_marks_where_each_acts_and_what_it_changed():

@@ -64,9 +64,9 @@ def test_a_page_is_whole_and_fetches_nothing(sheet):
 
 def test_a_page_has_a_cell_for_every_number_or_a_box_for_it(sheet):
     found = Page(worksheet.as_html([sheet]))
-    asked = [m for step in sheet.steps for m in step.matrices if sheet.blank and not m.given]
+    asked = [m for step in sheet.steps for m in step.matrices if sheet.blank and not m.printed]
     assert found.count("td", **{"class": "box"}) == sum(m.values.size for m in asked)
-    told = [m for step in sheet.steps for m in step.matrices if not (sheet.blank and not m.given)]
+    told = [m for step in sheet.steps for m in step.matrices if not (sheet.blank and not m.printed)]
     without = sum(m.values.size for m in told if m.changed.any())
     assert found.count("td") == sum(m.values.size for m in [*asked, *told]) + without
     assert found.count("td", **{"class": "new"}) == sum(int(m.changed.sum()) for m in told)
@@ -88,11 +88,11 @@ def test_whatever_a_scheme_is_called_a_page_shows_it_as_text():
 def test_a_worksheet_tells_what_is_given_and_nothing_that_is_asked(form):
     blank, solved = (by_hand.sheet(random_problem(form), blank=b) for b in (True, False))
     text = worksheet.as_text(blank)
-    asked = [m for step in blank.steps for m in step.matrices if not m.given]
+    asked = [m for step in blank.steps for m in step.matrices if not m.printed]
     assert text.count(worksheet.BOX) == sum(m.values.size for m in asked) > 40
     root = "1.7321"
     assert set(re.findall(r"\d+\.\d{4}", text)) <= {root}, "a number of four digits is one that was asked for"
-    for m in (m for step in blank.steps for m in step.matrices if m.given):
+    for m in (m for step in blank.steps for m in step.matrices if m.printed):
         assert "\n".join(worksheet.block(m, True)) == "\n".join(worksheet.block(m, False))
     assert worksheet.BOX not in worksheet.as_text(solved)
     values = json.dumps(worksheet.as_json(blank))

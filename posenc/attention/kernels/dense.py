@@ -90,8 +90,8 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
         if weighting.dropout:
             assert encoded.pairs.seed is not None
             a = a * kept(weighting.dropout, encoded.pairs.seed, head, *index).astype(a.dtype)
-        told = a if both is None else jnp.where(both, a, 0)
-        return s, a, scheme.value_bias(p, told, tile) if scheme.overrides("value_bias") else None
+        masked = a if both is None else jnp.where(both, a, 0)
+        return s, a, scheme.value_bias(p, masked, tile) if scheme.overrides("value_bias") else None
 
     query_info, axes = head_axes(encoded.query_info, heads.size)
     query_info = jax.tree.map(lambda a, axis: a if axis is None else nested(a), query_info, axes)

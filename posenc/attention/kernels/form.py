@@ -150,8 +150,8 @@ def head_axes(info: PyTree, heads: int) -> tuple[PyTree, PyTree]:
 def count_visible(window: Window, query: Side, key: Side, rows: int, pairs: Pairs) -> Int[Array, " Q"]:
     """How many keys each query sees, counted for `rows` queries at a time."""
     count = query.index.size
-    whole = query.segment is None and query.began is None and pairs.allowed is None and not window.of_positions
-    if whole:  # the window's borders, cut off
+    plain = query.segment is None and query.began is None and pairs.allowed is None and not window.of_positions
+    if plain:  # the window's borders, cut off
         first = 0 if window.left is None else jnp.maximum(query.index - window.left, 0)
         end = key.index.size if window.right is None else jnp.minimum(query.index + window.right + 1, key.index.size)
         return jnp.broadcast_to(jnp.maximum(end - first, 0), (count,)).astype(jnp.int32)

@@ -32,8 +32,8 @@ def mix(form: Form, encoded: Encoded, block: int) -> Float[Array, "Q H d"]:
 
     @jax.checkpoint
     def mix_rows(rows):
-        (q, query_info), (place, *about, allowed) = rows
-        query = Side(join(lags, place), *about)
+        (q, query_info), (place, *rest, allowed) = rows
+        query = Side(join(lags, place), *rest)
         pairs = encoded.pairs._replace(allowed=allowed)
         return dense.square(form, encoded._replace(q=q, query_info=query_info, query=query, pairs=pairs))
 

@@ -245,9 +245,9 @@ class _Tile:
 
     def value_bias(self, read: Arrays, a: Array) -> Array:
         """Return the scheme's addition to the weighted values."""
-        told = a if self.both is None else jnp.where(self.both, a, 0)
+        masked = a if self.both is None else jnp.where(self.both, a, 0)
         return self._each(
-            read, self.tiling.scheme.value_bias, told, capped(self.logits, self.tiling.weighting, "score")
+            read, self.tiling.scheme.value_bias, masked, capped(self.logits, self.tiling.weighting, "score")
         )
 
     def _apart(self, t: Arrays) -> PyTree:

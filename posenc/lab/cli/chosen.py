@@ -29,8 +29,8 @@ def _chosen(text: str, labels: Iterable[str], meant: Callable[[str], str]) -> st
     name, settings = label_parts(text)
     by_name = {_written(label_parts(label)[0]): label for label in has if label_parts(label)[1] == settings}
     for spelled in (_written, meant):
-        if (found := by_name.get(spelled(name))) is not None:
-            return found
+        if (label := by_name.get(spelled(name))) is not None:
+            return label
     return text
 
 

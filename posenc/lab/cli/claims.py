@@ -80,9 +80,9 @@ def verdicts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "none"
 
 
-def tally(found: Sequence[Reproduction]) -> str:
+def tally(findings: Sequence[Reproduction]) -> str:
     """How many claims of each origin got each verdict."""
-    counts, origins = count_verdicts(found), [finding.published.origin for finding in found]
+    counts, origins = count_verdicts(findings), [finding.published.origin for finding in findings]
     return " ".join(total(origin, of, origins.count(origin)) for origin, of in counts.items() if sum(of.values()))
 
 
@@ -110,8 +110,8 @@ def sightings(counts: Mapping[Seen, int]) -> str:
     return ", ".join(f"{n} {CHECKED[source]}" for source, n in counts.items() if n) or "none"
 
 
-def block(finding: Reproduction, whole: bool) -> list[str]:
-    """Return a finding as lines of at most `WIDTH` columns, the verdict first; its claim alone unless `whole`."""
+def block(finding: Reproduction, in_full: bool) -> list[str]:
+    """Return a finding as lines of at most `WIDTH` columns, the verdict first; its claim alone unless `in_full`."""
     texts = row(finding)
     claim, verdict = f"{texts['scheme']} {texts['claim']}", texts["verdict"]
     if isinstance(order := finding.published, Order):
@@ -120,8 +120,8 @@ def block(finding: Reproduction, whole: bool) -> list[str]:
     marks = [f"n = {texts['n']}"] * (texts["n"] != "–") + [f"p = {texts['p']}"] * (texts["p"] != "–")
     baseline = [f"baseline {texts['baseline']}"] * (texts["baseline"] != "–")
     ours = ", ".join([texts["our runs"] if finding.ours.n else "no run", *marks])
-    lines = [f"{verdict}: {texts['task']}, {claim}" + f" ({ours})" * (not whole)]
-    if whole:
+    lines = [f"{verdict}: {texts['task']}, {claim}" + f" ({ours})" * (not in_full)]
+    if in_full:
         lines += [f"ours: {ours}; {', '.join([texts['measure'], *baseline])}"]
         lines += [f"why: {finding.reason}"] * bool(finding.reason)
         origin = f"published ({texts['checked against']})" if finding.published.origin == "published" else "prediction"

@@ -140,7 +140,7 @@ class RayEngine:
         orders = {
             "keep": training.keep,
             "lanes": training.lanes,
-            "every": training.every,
+            "every": training.save_every,
             "cpus": self.cpus,
             "gpus": self.gpus,
             "imports": modules.imported(),

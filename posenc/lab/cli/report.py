@@ -158,7 +158,8 @@ def _claims(experiment: Experiment | None, run: str) -> list[Section]:
 
     of_claims = reproduced(experiment, stored(run))
     columns = (*claims.COLUMNS, "reason", "source")
-    lines = [[claims.row(finding)[column] for column in columns] for finding in of_claims.found]
+    lines = [[claims.row(finding)[column] for column in columns] for finding in of_claims.findings]
     legend = paragraphs(claims.LEGEND.split("\n\n"), "notes")
     each = folded(f"Each of {len(lines)} claims, and why", rows(columns, lines) + legend)
-    return [Section("What was claimed, and whether it holds here", paragraphs([claims.tally(of_claims.found)]) + each)]
+    counts = paragraphs([claims.tally(of_claims.findings)])
+    return [Section("What was claimed, and whether it holds here", counts + each)]

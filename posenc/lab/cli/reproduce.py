@@ -33,7 +33,7 @@ class Reproduced:
 
     experiment: Experiment
     results: Results | None
-    found: tuple[Reproduction, ...]
+    findings: tuple[Reproduction, ...]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Reproduce:
         files = committed.files()
         stems = {_stem(name, files): None for name in self.name} or dict.fromkeys(files)
         reports = [reproduced(experiment, results) for experiment, results in _read(files, stems)]
-        all_findings = [finding for report in reports for finding in report.found]
+        all_findings = [finding for report in reports for finding in report.findings]
         counts = count_verdicts(all_findings)
         sightings = count_seen(finding.published for finding in all_findings)
         if self.json:
@@ -111,7 +111,7 @@ def reproduced(experiment: Experiment, results: Results | None) -> Reproduced:
 
 def _block(report: Reproduced, named: bool) -> None:
     """Print the claims of one experiment, with reasons and sources if it was named."""
-    experiment, head, all_findings = report.experiment, report.experiment.header, report.found
+    experiment, head, all_findings = report.experiment, report.experiment.header, report.findings
     lines = [f"{experiment.name}: {head.claim}", f"Source: {head.source}"]
     lines += [f"Setting: {head.setting}"] * bool(head.setting)
     if report.results is None:
@@ -139,7 +139,7 @@ def _say_filled(lines: list[str]) -> None:
 def _as_json(report: Reproduced) -> dict[str, Any]:
     """One experiment as JSON."""
     rows = []
-    for finding in report.found:
+    for finding in report.findings:
         ours = {**dataclasses.asdict(finding.ours), "best": finding.best, "best_of": finding.best_of}
         kind = "order" if isinstance(finding.published, Order) else "number"
         rows.append({"kind": kind, **dataclasses.asdict(finding.published), "ours": ours if finding.ours.n else None})

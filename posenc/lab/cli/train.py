@@ -249,25 +249,25 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
         from posenc.lab.run.plan import examined
         from posenc.lab.run.sweep import plan_experiment, rehearse, sweep
 
-        found = examined(requested)
-        print_faults(found.faults)
+        outcome = examined(requested)
+        print_faults(outcome.faults)
         if options.dry_run:
-            print_rehearsal(rehearse(found.trainable[0], folder, found.trainable[1]), folder)
+            print_rehearsal(rehearse(outcome.trainable[0], folder, outcome.trainable[1]), folder)
             if engine is not None:
                 say(engine.preview(folder, training))
-            return FAILED if found.faults else OK
+            return FAILED if outcome.faults else OK
         if engine is None:
-            rehearsal = rehearse(found.trainable[0], folder, found.trainable[1])
+            rehearsal = rehearse(outcome.trainable[0], folder, outcome.trainable[1])
             if rehearsal["done"] < rehearsal["trials"]:
                 print(clean(expectation(requested, rehearsal)), file=sys.stderr)
             with watching() as watch:
-                options_of_sweep = {"keep": training.keep, "lanes": training.lanes, "save_every": training.every}
+                options_of_sweep = {"keep": training.keep, "lanes": training.lanes, "save_every": training.save_every}
                 code = sweep(
-                    found.experiment, folder, runs=found.runs, group_size=most, **options_of_sweep, watch=watch
+                    outcome.experiment, folder, runs=outcome.runs, group_size=most, **options_of_sweep, watch=watch
                 )
-                code = FAILED if code == OK and found.faults else code
+                code = FAILED if code == OK and outcome.faults else code
         else:
-            plan_experiment(found.experiment, folder, most, found.runs)
+            plan_experiment(outcome.experiment, folder, most, outcome.runs)
     if engine is not None:
         code = engine.train(folder, training)
     if table and code in (OK, FAILED) and (engine is None or engine.waits):

@@ -88,7 +88,7 @@ class Training:
 
     keep: bool
     lanes: str | None
-    every: float
+    save_every: float
     """Seconds between two checkpoints."""
 
     def command(self, folder: Path) -> list[str]:
@@ -97,4 +97,4 @@ class Training:
 
         options = ["--keep"] * self.keep + (["--lanes", self.lanes] if self.lanes else [])
         imports = [word for module in modules.imported() for word in (modules.OPTION, module)]
-        return command(["work", str(folder.absolute()), *options, "--save-every", f"{self.every:g}", *imports])
+        return command(["work", str(folder.absolute()), *options, "--save-every", f"{self.save_every:g}", *imports])

@@ -141,7 +141,7 @@ def _moved(params: Any) -> Any:
 
 
 def _differ(ours: Solved, usual: Solved) -> bool:
-    pairs = ((ours.x, usual.x), *((ours.found[n], usual.found[n]) for n in ("weights", "out")))
+    pairs = ((ours.x, usual.x), *((ours.arrays[n], usual.arrays[n]) for n in ("weights", "out")))
     return not all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in pairs)
 
 
@@ -150,6 +150,6 @@ def _undivided(solved: Solved) -> dict[str, np.ndarray] | None:
     problem = solved.problem
     if problem.form != "single" or problem.seed is not None or problem.causal:
         return None
-    q, k, v = (solved.found[n] for n in "qkv")
+    q, k, v = (solved.arrays[n] for n in "qkv")
     root = q.shape[-1] ** 0.5
     return watch(solved.scheme, solved.params, q * root, k, v, x=solved.x, causal=False)

@@ -14,11 +14,10 @@ from posenc.lab.explain.induced import View, weights
 from posenc.lab.models.interface import inputs
 from posenc.lab.models.layers import attention_arguments
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.reuse.continuing import kept_trial
+from posenc.lab.reuse.kept import kept_trial, restored
 from posenc.lab.run import plan
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.tasks.measure import evaluation_key
-from posenc.lab.train.kept import restored
 from posenc.lab.train.training import ResolvedRun, stages
 
 ROWS = 32

@@ -25,7 +25,7 @@ class Matrix:
     """The rows that the sheet follows."""
     without: np.ndarray | None = None
     """The numbers without the scheme; None if the sheet has no scheme."""
-    given: bool = False
+    printed: bool = False
     """True if a worksheet prints the numbers instead of boxes."""
 
     @property

@@ -54,12 +54,12 @@ def card(text: str, size: int | None = None, floors: dict[str, Any] | None = Non
     batch = _sampled(task, n)
     example = _example(task, n, batch)
     described = unsampled(text)
-    drawn = [Fact("example", example, "\n".join(_aligned(example)), f"An example of size {n}", is_block=True)]
+    sampled = [Fact("example", example, "\n".join(_aligned(example)), f"An example of size {n}", is_block=True)]
     if floors is not None:
-        drawn.append(floors_fact(floors) if "losses" in floors else _floors(floors))
+        sampled.append(floors_fact(floors) if "losses" in floors else _floors(floors))
     names = Fact("coordinates", sorted(batch.coords)), Fact("strata", sorted(batch.strata))
     lines, *rest = described.facts
-    return dataclasses.replace(described, facts=(lines, *drawn, *rest[:-2], *names, *rest[-2:]))
+    return dataclasses.replace(described, facts=(lines, *sampled, *rest[:-2], *names, *rest[-2:]))
 
 
 def unsampled(text: str) -> Card:

@@ -25,7 +25,7 @@ class Solved:
     x: np.ndarray
     """The queries' tokens as they enter the projections; `sources` are those of the keys and values."""
     sources: np.ndarray
-    found: dict[str, np.ndarray]
+    arrays: dict[str, np.ndarray]
 
     def by(self, *hooks: str) -> str:
         """The schemes that have any of these hooks."""
@@ -54,11 +54,11 @@ class _Walk:
     def inputs(self) -> Iterator[Step]:
         """Embeddings, and position where it enters there."""
         problem = self.problem
-        tokens = [Matrix("X", problem.x, self.queries, given=True, marked=(self.row,))]
+        tokens = [Matrix("X", problem.x, self.queries, printed=True, marked=(self.row,))]
         if self.two:
             tokens = [
-                Matrix("Y, the decoder's", problem.x, self.queries, given=True, marked=(self.row,)),
-                Matrix("X, the encoder's", problem.sources, self.keys, given=True),
+                Matrix("Y, the decoder's", problem.x, self.queries, printed=True, marked=(self.row,)),
+                Matrix("X, the encoder's", problem.sources, self.keys, printed=True),
             ]
         yield Step("embeddings", "Embeddings: a row of numbers for each token", tuple(tokens))
         if by := self.ours.by("embed"):
@@ -75,19 +75,19 @@ class _Walk:
         """The learned matrices, and queries, keys and values."""
         names = {"query": "W_a", "key": "U_a"} if self.additive else {n: f"W_{n[0]}" for n in ("query", "key", "value")}
         weights = [
-            Matrix(self.head(label, h), getattr(self.problem, name)[h], given=True)
+            Matrix(self.head(label, h), getattr(self.problem, name)[h], printed=True)
             for h in range(self.heads)
             for name, label in names.items()
         ]
         if self.problem.vector is not None:
-            weights.append(Matrix("v", self.problem.vector[None], given=True))
+            weights.append(Matrix("v", self.problem.vector[None], printed=True))
         yield Step("matrices", "Matrices that training would learn", tuple(weights))
         y = "Y" if self.two else "X"
         made = {"q": ("Q", f"Q = {y} W_q"), "k": ("K", "K = X W_k"), "v": ("V", "V = X W_v")}
         if self.additive:
             made = {"q": ("Q", "Q = Y W_a"), "k": ("K", "K = X U_a")}
         products = [self.tokens(n, label, h) for h in range(self.heads) for n, (label, _) in made.items()]
-        x, q = self.ours.x[self.row], self.ours.found["q"][self.row, 0]
+        x, q = self.ours.x[self.row], self.ours.arrays["q"][self.row, 0]
         columns = enumerate(self.problem.query[0].T[:3])
         working = [
             f"q{self.n}, feature {j + 1}: {dotted(x, w)} = {number(q[j], self.is_integral(q))}" for j, w in columns
@@ -109,7 +109,7 @@ class _Walk:
         yield from self.hidden() if self.additive else self.products()
         if by := self.ours.by("score"):
             yield Step("score", "Position at the score", self.pairs("score", "S"), by=by)
-        seen = self.ours.found["visible"][0]
+        seen = self.ours.arrays["visible"][0]
         if not seen.all():
             note = "The mask sets hidden scores to minus infinity, and e to that power is 0."
             masks = (
@@ -126,14 +126,14 @@ class _Walk:
             for h, values in enumerate(self.powers(self.ours))
         )
         matrices = [m for two in zip(powers, self.pairs("weights", "A"), strict=True) for m in two]
-        e, a = self.powers(self.ours)[0][self.row], self.ours.found["weights"][0][self.row]
+        e, a = self.powers(self.ours)[0][self.row], self.ours.arrays["weights"][0][self.row]
         pairs = zip(self.keys, e, a, strict=False)
         working = [f"weight of {name}: {number(x)} / {number(e[-1])} = {number(w)}" for name, x, w in pairs if x]
         note = "Each row of A adds up to 1: e to the power of each score, divided by the sum of its row."
         yield Step("softmax", "Softmax", tuple(matrices), note, tuple(working))
 
     def products(self) -> Iterator[Step]:
-        arrays = self.ours.found
+        arrays = self.ours.arrays
         q, k, dot = arrays["query"][0][self.row], arrays["key"][0], arrays["dot"][0][self.row]
         labels = zip(k, dot, indexed("k", len(k)), strict=True)
         working = [f"q{self.n}·{name} = {dotted(q, key)} = {number(s, self.is_integral(s))}" for key, s, name in labels]
@@ -149,10 +149,10 @@ class _Walk:
 
     def hidden(self) -> Iterator[Step]:
         def features(solved: Solved) -> np.ndarray:
-            return np.tanh(solved.found["query"][:, self.row, None] + solved.found["key"])
+            return np.tanh(solved.arrays["query"][:, self.row, None] + solved.arrays["key"])
 
         def energies(solved: Solved) -> np.ndarray:
-            q, k = (solved.found[n] for n in ("query", "key"))
+            q, k = (solved.arrays[n] for n in ("query", "key"))
             return np.tanh(q[:, :, None] + k[:, None]) @ self.problem.vector
 
         first = tuple(self.pairs(None, f"tanh(q{self.n} + k)", features, (), self.keys))
@@ -165,7 +165,7 @@ class _Walk:
         """Values by their weights, and their sum."""
 
         def each(solved: Solved) -> np.ndarray:
-            parts = solved.found["weights"][:, self.row, :, None] * solved.found["value"]
+            parts = solved.arrays["weights"][:, self.row, :, None] * solved.arrays["value"]
             return np.concatenate([parts, parts.sum(1, keepdims=True)], 1)
 
         symbol = "x" if self.additive else "v"
@@ -177,7 +177,7 @@ class _Walk:
         formula = "A X, a context for each state" if self.additive else "A V"
         yield Step("output", f"Output: {formula}", self.pairs("mixed", "O", columns=()))
         if by := self.ours.by("value_bias"):
-            summed = lambda s: s.found["mixed"] + s.found["value_bias"]  # noqa: E731
+            summed = lambda s: s.arrays["mixed"] + s.arrays["value_bias"]  # noqa: E731
             yield Step("value_bias", "Position at the weighted values", self.pairs(None, "O", summed, ()), by=by)
         if by := self.ours.by("output"):
             yield Step("output hook", "Position at the output", self.pairs("out", "O", columns=()), by=by)
@@ -188,14 +188,14 @@ class _Walk:
             return
 
         def beside(solved: Solved) -> np.ndarray:
-            return np.concatenate(list(solved.found["out"]), -1)
+            return np.concatenate(list(solved.arrays["out"]), -1)
 
         def matrix(label: str, of: Any) -> Matrix:
             without = None if self.usual is None else of(self.usual)
             return Matrix(label, of(self.ours), self.queries, marked=(self.row,), without=without)
 
         yield Step("heads", "Heads side by side", (matrix("[O₁ O₂]", beside),))
-        made = (Matrix("W_o", w, given=True), matrix("[O₁ O₂] W_o", lambda s: beside(s) @ w))
+        made = (Matrix("W_o", w, printed=True), matrix("[O₁ O₂] W_o", lambda s: beside(s) @ w))
         yield Step("output projection", "Back to the width of a token: [O₁ O₂] W_o", made)
 
     def undivided(self, arrays: dict[str, np.ndarray]) -> Step:
@@ -208,7 +208,7 @@ class _Walk:
         return Step("undivided", "The same without the division", tuple(made), note)
 
     def masked(self, solved: Solved) -> np.ndarray:
-        return np.where(solved.found["visible"], solved.found["score"], -np.inf)
+        return np.where(solved.arrays["visible"], solved.arrays["score"], -np.inf)
 
     def powers(self, solved: Solved) -> np.ndarray:
         e = np.exp(self.masked(solved))
@@ -216,22 +216,22 @@ class _Walk:
 
     def tokens(self, name: str, label: str, h: int) -> Matrix:
         """Queries, keys or values before any hook, a row for each token."""
-        a, rows = self.ours.found[name][:, h], self.queries if name == "q" else self.keys
-        without = None if self.usual is None else self.usual.found[name][:, h]
+        a, rows = self.ours.arrays[name][:, h], self.queries if name == "q" else self.keys
+        without = None if self.usual is None else self.usual.arrays[name][:, h]
         marked = (self.row,) if name == "q" else ()
         return Matrix(self.head(label, h), a, indexed(name, len(rows)), marked=marked, without=without)
 
     def hooked(self, name: str, label: str, h: int) -> Matrix:
         """Return the numbers after the hooks; features that a scheme adds count as changed."""
         assert self.usual is not None, "hooks act only where there is a scheme to compare"
-        a, b = self.ours.found[name][h], self.usual.found[name][h]
+        a, b = self.ours.arrays[name][h], self.usual.arrays[name][h]
         without = np.pad(b, ((0, 0), (0, max(a.shape[1] - b.shape[1], 0))), constant_values=np.nan)[:, : a.shape[1]]
         marked = (self.row,) if name == "query" else ()
         return Matrix(self.head(label, h), a, indexed(name[0], len(a)), marked=marked, without=without)
 
     def pairs(self, name, label, of=None, columns=None, rows=None, marked=None) -> tuple[Matrix, ...]:
         """One matrix for each head, by name or by a function of the solution; rows are the queries by default."""
-        get = of or (lambda solved: solved.found[name])
+        get = of or (lambda solved: solved.arrays[name])
         rows, columns = rows or self.queries, self.keys if columns is None else columns
         marked = marked or ((self.row,) if rows is self.queries else ())
         values, without = get(self.ours), None if self.usual is None else get(self.usual)

@@ -35,7 +35,7 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
     for step in sheet.steps:
         matrices = []
         for m in step.matrices:
-            values = None if sheet.blank and not m.given else _plain(m.values)
+            values = None if sheet.blank and not m.printed else _plain(m.values)
             without = None if sheet.blank or m.without is None else _plain(m.without)
             labels = {"rows": list(m.rows), "columns": list(m.columns), "marked": list(m.marked)}
             matrices.append({"label": m.label, **labels, "values": values, "without": without})
@@ -67,7 +67,7 @@ def _compared(matrix: Matrix, blank: bool) -> list[str]:
 
 def block(matrix: Matrix, blank: bool) -> list[str]:
     """The lines of one matrix under its label."""
-    empty = blank and not matrix.given
+    empty = blank and not matrix.printed
     stars = bool(matrix.changed.any()) and not empty
     shown = [
         [BOX if empty else c + ("*" if star else " " * stars) for c, star in zip(row, changed, strict=True)]

@@ -49,8 +49,8 @@ def atlas_drawing(results: Results, rows: Sequence[str] = (), titled: bool = Fal
     cells = [cell for cell in atlas_cells(results) if not rows or cell.row in rows]
     table_cells = tuple(cell for of_model in on_probes(results) for cell in _of_rows(of_model, rows))
     runs = f"n = {numbers(cell.n for cell in table_cells)} runs of each scheme and task, at the rates that tie."
-    about = f"{ABOUT}\n{runs} {counts(table_cells)}"
-    return Drawing(atlas_table(cells, titled), about, [vars(cell) for cell in cells])
+    caption = f"{ABOUT}\n{runs} {counts(table_cells)}"
+    return Drawing(atlas_table(cells, titled), caption, [vars(cell) for cell in cells])
 
 
 def _of_rows(results: Results, rows: Sequence[str]) -> list[statistics.TableCell]:

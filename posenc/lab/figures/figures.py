@@ -109,7 +109,7 @@ def _order(results: Results, key: tuple[str, tuple[int, int]]) -> tuple:
 
 def error_curve(results: Results) -> Drawing:
     """Draw the error rate against size, one panel per task and training range, one line per scheme."""
-    drawn, names = [], results.words.lines(cell.scheme for cell in shown(results))
+    charts, names = [], results.words.lines(cell.scheme for cell in shown(results))
     sentences = ["Error rates are on a log axis; runs without an error stand at a quarter of the rate of one error."]
     for (task, _), group in sorted(by_range(shown(results)).items()):
         totals = scored(results, task)
@@ -117,9 +117,9 @@ def error_curve(results: Results) -> Drawing:
             raise ValueError(
                 f"Every trial of {task!r} diverged, so there is no error rate to draw; use --figure length."
             )
-        drawn.append(_error_panel(results, group, totals))
+        charts.append(_error_panel(results, group, totals))
         sentences.append(_error_sentence(group, totals, names))
-    return panels(results, drawn, more=" ".join(sentences))
+    return panels(results, charts, more=" ".join(sentences))
 
 
 def scored(results: Results, task: str) -> dict[int, int]:

@@ -40,11 +40,11 @@ def html_table(results: Results, blocks: list[TableBlock], head: list[int], fixe
 
 
 def _table(results: Results, block: TableBlock, head: Sequence[int], fixed: int) -> dict[str, Any]:
-    header, known, tasks = block.header, results.tasks(), []
+    header, records, tasks = block.header, results.tasks(), []
     sizes = [int(size.rstrip("*")) for size in header[fixed:]]
     columns = [*head, *range(fixed, len(header))]
     for group in block.groups:
-        at = floors(known[group[0][0]]) if group[0][0] in known else {}
+        at = floors(records[group[0][0]]) if group[0][0] in records else {}
         rows = [(row[columns[0]], [row[k] for k in columns[1:]]) for row in group]
         low = [
             (NAMES[name], [f"{at[n][name]:.2f}" if name in at.get(n, ()) else "–" for n in sizes])

@@ -30,8 +30,8 @@ def _environment() -> Any:
     def shown(value: object) -> Markup:
         return value if isinstance(value, Markup) else Markup(safe(value))
 
-    how = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True, "undefined": StrictUndefined}
-    made = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, finalize=shown, **how)
+    options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True, "undefined": StrictUndefined}
+    made = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, finalize=shown, **options)
     made.filters |= {"lines": lambda text: [plain(line) for line in str(text).split("\n")]}
     made.globals["read"] = lambda name: Markup((FOLDER / name).read_text(encoding="utf-8"))
     return made

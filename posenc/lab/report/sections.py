@@ -34,10 +34,10 @@ CALLED = {"posenc": "posenc", "commit": "commit", "python": "Python", "jax": "JA
 def lead(results: Results, header: Header | None) -> str:
     """Return the answer in a few sentences: the claim of an experiment, then the best schemes of each task."""
     groups = by_range(cells(results)).values()
-    found = [text for group in groups if (text := _answer(results, group))]
-    more = [f"{plural(len(found) - ANSWERED, 'more task')} below."] if len(found) > ANSWERED else []
+    answers = [text for group in groups if (text := _answer(results, group))]
+    more = [f"{plural(len(answers) - ANSWERED, 'more task')} below."] if len(answers) > ANSWERED else []
     claim = [header.claim] if header and header.claim else []
-    return " ".join([*claim, *found[:ANSWERED], *more])
+    return " ".join([*claim, *answers[:ANSWERED], *more])
 
 
 def _answer(results: Results, group: Sequence[TableCell]) -> str:
@@ -51,12 +51,12 @@ def _answer(results: Results, group: Sequence[TableCell]) -> str:
     at = [(cell, summary(cell.values[size])) for cell in measured if size in cell.values]
     at.sort(key=lambda pair: (sign * pair[1].median, pair[0].scheme))
     shown = ", ".join(f"{names[cell.scheme]} ({s.median:.2f})" for cell, s in at[:NAMED])
-    known = best_floor(task, [size])
-    against = f"; best baseline {known[1]:.2f}" if known else ""
+    floor = best_floor(task, [size])
+    against = f"; best baseline {floor[1]:.2f}" if floor else ""
     head = f"{results.words.title(group[0].task)}, at {size}: "
     n = f"n = {numbers(s.n for _, s in at)}"
-    if known and at_floor(task, [cell for cell, _ in at], [size]):
-        return f"{head}no scheme is above the best baseline, {known[1]:.2f} ({n})."
+    if floor and at_floor(task, [cell for cell, _ in at], [size]):
+        return f"{head}no scheme is above the best baseline, {floor[1]:.2f} ({n})."
     best = "lowest loss" if sign > 0 else "highest"
     return f"{head}{best} {shown}; {n}{against}."
 

@@ -58,7 +58,7 @@ def picture(panel: Panel, looks: Mapping[str, Look], names: Mapping[str, str], r
     label = safe(f"{panel.title}: {panel.up} against {panel.along}, {shown}")
     made = vl_convert.vegalite_to_svg(chart(panel, looks, names, runs).to_dict(validate=False))
     made = NOISE.sub("", made)
-    made = LONG.sub(lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]), made)
+    made = LONG.sub(lambda number: re.sub(r"(\.\d)\d+", r"\1", number[0]), made)
     return made.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
 
 
@@ -176,8 +176,8 @@ def _lines(
         line = _chart([row for rows in middles.values() for row in rows]).mark_line(aria=False)
         thick, dashed = alt.StrokeWidth("weight:Q", scale=None), alt.StrokeDash("dash:N", scale=None)
         yield line.encode(x=x, y=y, color=hue, detail="scheme:N", strokeWidth=thick, strokeDash=dashed)
-        some = _chart([row for rows in middles.values() for row in rows[:: max(1, len(rows) // TICKS)]])
-        points = some.mark_point(filled=True, opacity=1).encode(x=x, y=y, color=hue, description="tip:N")
+        spaced = _chart([row for rows in middles.values() for row in rows[:: max(1, len(rows) // TICKS)]])
+        points = spaced.mark_point(filled=True, opacity=1).encode(x=x, y=y, color=hue, description="tip:N")
         yield points.encode(shape=alt.Shape("shape:N", scale=None), size=alt.Size("size:Q", scale=None))
 
 

@@ -94,11 +94,11 @@ def atlas_cells(results: Results) -> list[AtlasCell]:
 def on_probes(results: Results) -> list[Results]:
     """The results on tasks that are probes, those of each model by the metrics that its probes have."""
     probes = {task: atlas.PROBES[PROBE_OF[task]] for task in results.choices("task") if task in PROBE_OF}
-    chosen = results.only(task=tuple(probes))
-    models = grouped((_model(record), record) for record in chosen.records)
+    on_tasks = results.only(task=tuple(probes))
+    models = grouped((_model(record), record) for record in on_tasks.records)
     return [
         replace(
-            chosen, records=tuple(records), unfinished=tuple(u for u in chosen.unfinished if _model(u) == model)
+            on_tasks, records=tuple(records), unfinished=tuple(u for u in on_tasks.unfinished if _model(u) == model)
         ).shown({task: probe.metric_in(model) for task, probe in probes.items()})
         for model, records in models.items()
     ]

@@ -31,13 +31,13 @@ def complete(tasks: Sequence[TaskRecord]) -> list[TaskRecord]:
 
     Older records hold fewer, and floors belong to the task. Those by `beyond` are of positions beyond one training.
     """
-    known: dict[tuple, dict[int, dict[str, float]]] = {}
+    merged: dict[tuple, dict[int, dict[str, float]]] = {}
     for task, kind in itertools.product(tasks, KINDS):
-        of_kind = known.setdefault(_origin(task, kind), {})
+        of_kind = merged.setdefault(_origin(task, kind), {})
         for n, at in (getattr(task, kind) or {}).items():
             of_kind[n] = _numbers(at) | of_kind.get(n, {})
     return [
-        replace(task, **{kind: _completed(task, kind, known[_origin(task, kind)]) for kind in KINDS}) for task in tasks
+        replace(task, **{kind: _completed(task, kind, merged[_origin(task, kind)]) for kind in KINDS}) for task in tasks
     ]
 
 
@@ -47,10 +47,10 @@ def _origin(task: TaskRecord, kind: str) -> tuple:
     return task.label, kind, metric, task.first_beyond if metric == "beyond" else None
 
 
-def _completed(task: TaskRecord, kind: str, known: Mapping[int, Mapping[str, float]]) -> Floors | None:
+def _completed(task: TaskRecord, kind: str, others: Mapping[int, Mapping[str, float]]) -> Floors | None:
     """The floors of one kind at the sizes of a task, its own before others."""
     own = getattr(task, kind)
-    return {n: known[n] | _numbers((own or {}).get(n, {})) for n in task.floors if n in known} or own
+    return {n: others[n] | _numbers((own or {}).get(n, {})) for n in task.floors if n in others} or own
 
 
 def _numbers(size_floors: Mapping[str, float | None]) -> dict[str, float]:

@@ -97,9 +97,9 @@ def _trial(record: GroupRecord, trial: TrialRecord) -> Trial:
         return Trial(*head, True, _guess(record), 0, frozenset(sizes_of(record)))
     each = list((trial.validation or {}).values())
     shares = [metrics.share(counts, metric) for counts in each]
-    known = [metrics.merit(metric, share) for share in shares if not math.isnan(share)]
+    merits = [metrics.merit(metric, share) for share in shares if not math.isnan(share)]
     sizes = frozenset(n for n, counts in trial.evaluations.items() if not metrics.scored_nothing(counts))
-    share = mean(known) if known else None
+    share = mean(merits) if merits else None
     return Trial(*head, False, share, sum(counts.get("rows", 0) for counts in each), sizes)
 
 

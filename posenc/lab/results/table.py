@@ -195,17 +195,17 @@ def _settings(record: GroupRecord, trial: TrialRecord) -> dict[str, Any]:
 
 def _guesses(results: Results) -> dict[str, dict[str, dict[int, dict[str, float]]]]:
     """Task to metric to size to baselines, by the metrics that the records of a task counted."""
-    counted: dict[str, set[str]] = {}
+    by_label: dict[str, set[str]] = {}
     tasks: dict[str, dict[int, TaskRecord]] = {}
     for record, trial in results.recorded_trials():
         label, own = record.task.label, metrics.NAMES.get(record.task.metric, record.task.metric)
         tasks.setdefault(label, {})[id(record.task)] = record.task
-        of_task = counted.setdefault(label, {own})
+        of_task = by_label.setdefault(label, {own})
         for counts in trial.evaluations.values():
             of_task |= {metric for metric, (right, total) in COUNTED.items() if right in counts and counts.get(total)}
     guesses: dict[str, dict[str, dict[int, dict[str, float]]]] = {}
     for label, of_task in sorted(tasks.items()):
-        for metric in (metric for metric in METRICS if metric in counted[label]):
+        for metric in (metric for metric in METRICS if metric in by_label[label]):
             sizes = guesses.setdefault(label, {}).setdefault(metric, {})
             for task in of_task.values():
                 sizes |= {n: at for n, at in floors_by(task, metric).items() if n not in sizes}

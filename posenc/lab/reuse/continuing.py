@@ -8,7 +8,6 @@ text it shows how sure the model was, for the true text how well it predicts.
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -17,16 +16,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from posenc.lab.models.interface import Inputs
-from posenc.lab.results.standing import standing
+from posenc.lab.reuse.kept import kept_trial, restored
 from posenc.lab.run import plan
-from posenc.lab.spec import sources
-from posenc.lab.store import checkpoints
-from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.tasks import Layout, Task
 from posenc.lab.tasks.measure import evaluation_key, positions_key
 from posenc.lab.train import generate
-from posenc.lab.train.kept import restored
 from posenc.lab.train.training import ResolvedRun, stages
 
 ROOM = 64
@@ -58,28 +53,6 @@ class Writing(NamedTuple):
     written: Passage
     true: Passage | None
     """As many tokens of the true text, where the task knows it."""
-
-
-def kept_trial(run: str, scheme: str | None) -> tuple[Path, PlannedTrial]:
-    """The folder of a run, and the first trial of a scheme, or of the first scheme, whose parameters were kept.
-
-    Trials of a file that has changed since come last, those that chose a learning rate after those reported, and those
-    at another rate than the chosen one between. Raises `ValueError` where there is none.
-    """
-    folder = store.find(run)
-    kept = set(checkpoints.kept(folder))
-    lines = [line for line in store.read_plan(folder) if line.id in kept]
-    label = lines[0].label if scheme is None and lines else scheme or ""
-    if scheme is not None and not any(line.label == scheme for line in lines):
-        label = plan.shortest(scheme)
-    labelled = [line for line in lines if line.label == label]
-    if not labelled:
-        has = ", ".join(dict.fromkeys(line.label for line in lines)) or "none; train with --keep"
-        of = f" of {label!r}" if label else ""
-        raise ValueError(f"{run!r} kept no parameters{of}; it kept those of {has}.")
-    others = standing(folder).replaced
-    labelled.sort(key=lambda line: (line.tuning, line.id in others))
-    return folder, next((line for line in labelled if sources.unchanged(line.run)), labelled[0])
 
 
 def go_on(run: str, scheme: str | None, prompt: str | None, many: int, temperature: float, key: int) -> Writing:

@@ -25,6 +25,7 @@ from posenc.lab.results.rates import at_chosen
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.results.table import frame_of
+from posenc.lab.reuse.kept import abstract, restored_under
 from posenc.lab.run import plan
 from posenc.lab.spec.run import ON, WITH, Knobs, Plan
 from posenc.lab.store import checkpoints, folder, records
@@ -35,7 +36,6 @@ from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task
 from posenc.lab.train import evaluation, needs, training
 from posenc.lab.train.exact import clip_gain, row_gains, size_losses, with_gain
-from posenc.lab.train.kept import abstract, restored_under
 from posenc.lab.train.lanes import Arrangement
 from posenc.lab.train.task_record import places_of, read_by, task_record
 from posenc.lab.train.training import ResolvedRun

@@ -64,23 +64,23 @@ class Slurm:
         return None if self.time is None else min(NOTICE, self.time * 60 // 5)
 
 
-def script(how: Slurm, folder: Path, command: Sequence[str]) -> str:
+def script(job: Slurm, folder: Path, command: Sequence[str]) -> str:
     """The job script that works on a run folder by this command."""
     log = str(folder.absolute()).replace("%", "%%") + "/slurm-%A_%a.log"
     if not log.isprintable() or '"' in log:
         raise ValueError(f"The folder {str(folder)!r} cannot stand in a job script; choose one without quotes in it.")
     requests = {
         "job-name": f"posenc-{folder.name}",
-        "array": f"0-{how.workers - 1}",
-        "partition": how.partition,
-        "time": how.time,
-        "cpus-per-task": how.cpus,
-        "gpus": how.gpus or None,
-        "signal": None if how.notice is None else f"TERM@{how.notice}",
+        "array": f"0-{job.workers - 1}",
+        "partition": job.partition,
+        "time": job.time,
+        "cpus-per-task": job.cpus,
+        "gpus": job.gpus or None,
+        "signal": None if job.notice is None else f"TERM@{job.notice}",
         "output": f'"{log}"',
     }
     options = [f"--{name}={value}" for name, value in requests.items() if value is not None]
-    options += ["--requeue", "--open-mode=append", *map(shlex.quote, how.options)]
+    options += ["--requeue", "--open-mode=append", *map(shlex.quote, job.options)]
     return "\n".join(
         [
             "#!/bin/bash",
@@ -108,10 +108,10 @@ def check() -> None:
         raise ValueError("SLURM is not here: there is no sbatch on the path; submit from a machine that has it.")
 
 
-def submitted(how: Slurm, folder: Path, command: Sequence[str]) -> str:
+def submitted(job: Slurm, folder: Path, command: Sequence[str]) -> str:
     """Write the job script into the run folder and submit it; returns the job's id. Raises `ValueError`."""
     path = disk.inside(folder, SCRIPT)
-    disk.write(path, script(how, folder, command).encode())
+    disk.write(path, script(job, folder, command).encode())
     done = subprocess.run(["sbatch", "--parsable", str(path)], capture_output=True, text=True)
     if done.returncode:
         raise ValueError(f"sbatch refused {str(path)!r}: {' '.join(done.stderr.split())}")

@@ -20,17 +20,16 @@ from jaxtyping import Float, PyTree
 
 from posenc.lab.compiling import Compiled, count_compilations
 from posenc.lab.models.carry import fresh_parameters
-from posenc.lab.run.ahead import Compiler
 from posenc.lab.run.progress import Progress, SegmentTimer
 from posenc.lab.run.saving import Home, Point, Saver, Source, program_facts, read_point
-from posenc.lab.run.signals import Stopped
+from posenc.lab.run.signals import COMPILES, Stopped
 from posenc.lab.spec import own
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written
 from posenc.lab.tasks.floors import Table, floors_by_metric
 from posenc.lab.train import device
-from posenc.lab.train.ahead import Ahead
+from posenc.lab.train.ahead import Ahead, Compiler
 from posenc.lab.train.exact import SizeLosses, size_losses, with_gain
 from posenc.lab.train.lanes import Arrangement, placed, stack
 from posenc.lab.train.shapes import StepShape, true_model
@@ -132,7 +131,7 @@ class Trainer:
         self._beginnings = Beginnings()
         self._full = False  # what the user knows already
         self._steps: set[StepShape] = set()  # of the group before
-        self._compiler = Compiler()
+        self._compiler = Compiler(COMPILES)
 
     def compile_ahead(self, group: Assigned, *parts: str) -> None:
         """Compile the programs of a group and count its floors in a thread, or only these parts; one that goes on under

@@ -86,9 +86,9 @@ def extend(folder: Path, only: Share | None = None) -> bool:
     planned = store.read_plan(folder)
     if not any(line.tuning for line in planned):
         return False
-    chosen, ids, new = rates(folder), {line.id for line in planned}, []
+    decided, ids, new = rates(folder), {line.id for line in planned}, []
     for of_run in store.by_run(line for line in planned if line.tuning and (only is None or line.id in only.ids)):
-        rate = next((chosen[line.id] for line in of_run if line.id in chosen), None)
+        rate = next((decided[line.id] for line in of_run if line.id in decided), None)
         if rate is not None:
             most = only.group_size if only else max(Counter(line.group for line in of_run).values())
             new += _reported(of_run, rate, ids, most)

@@ -128,8 +128,8 @@ def _wait(seconds: float, check: Callable[[], None]) -> None:
 def first_advice(record: GroupRecord) -> str:
     """Return what to try where the first group of a sweep learned nothing; empty where it did."""
     with contextlib.suppress(Exception):  # advice must not cost a record, as of a metric of the user's own
-        if found := nothing_learned(record):
-            size, share, floor = found
+        if facts := nothing_learned(record):
+            size, share, floor = facts
             return (
                 f"{record.label} · {record.task.label}: nothing was learned, {share:.2f} at size {size}, where the"
                 f" baseline is {floor:.2f}. Try more steps, a smaller length, another lr or a smaller task; the sweep"

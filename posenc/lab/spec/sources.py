@@ -29,9 +29,9 @@ def of(parts: Iterable[Any]) -> dict[str, dict[str, str]]:
 
     Empty for what posenc ships, so that its trials keep their names. A task within a task counts too.
     """
-    every = _every(parts)
-    digests = dict(source for part in every for registry in REGISTRIES if (source := registry.source(type(part))))
-    for part in every:
+    all_parts = _every(parts)
+    digests = dict(source for part in all_parts for registry in REGISTRIES if (source := registry.source(type(part))))
+    for part in all_parts:
         digests |= getattr(part, "texts", {})
     return {"sources": digests} if digests else {}
 
@@ -44,8 +44,8 @@ def own(parts: Iterable[Any]) -> list[type]:
 
 def _every(parts: Iterable[Any]) -> list[Any]:
     """These parts, and the tasks within them."""
-    every = [*parts]
-    return every + [part.inner for part in every if hasattr(part, "inner")]
+    outer = [*parts]
+    return outer + [part.inner for part in outer if hasattr(part, "inner")]
 
 
 def check(run: Mapping[str, Any]) -> None:

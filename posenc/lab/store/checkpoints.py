@@ -134,12 +134,12 @@ def step_of(path: Path) -> int:
 def manifest(path: Path) -> Manifest:
     """Return the manifest of a checkpoint. Raises `ValueError` with the reason if it is damaged in any file."""
     try:
-        about = msgspec.convert(verify(path), Manifest)
+        parsed = msgspec.convert(verify(path), Manifest)
     except msgspec.ValidationError as error:
         raise ValueError(f"{MANIFEST} cannot be: {error}") from None
-    if about.step != step_of(path):
-        raise ValueError(f"{MANIFEST} is of step {about.step}")
-    return about
+    if parsed.step != step_of(path):
+        raise ValueError(f"{MANIFEST} is of step {parsed.step}")
+    return parsed
 
 
 def rows(path: Path) -> np.ndarray:

@@ -104,8 +104,8 @@ def claim(folder: Path, group: str) -> Iterator[Claim | None]:
 
 def held(folder: Path) -> tuple[Held, ...]:
     """All claims of a run folder, stale ones too, by group."""
-    found = [p for p in disk.part(folder, "claims") if disk.NAME.fullmatch(p.name) and not p.is_symlink()]
-    files = [p for p in found if p.is_file()]
+    paths = [p for p in disk.part(folder, "claims") if disk.NAME.fullmatch(p.name) and not p.is_symlink()]
+    files = [p for p in paths if p.is_file()]
     now = clock(disk.inside(folder, "claims"))
     return tuple(h for path in files if (h := _look(path, now)) is not None)
 
@@ -131,12 +131,12 @@ def _take(path: Path, group: str) -> Claim | None:
 def _steal(path: Path, group: str) -> Claim | None:
     """Replace a stale claim by ours. If several workers try, only the one that creates the marker file succeeds."""
     now = clock(path.parent)
-    found = _look(path, now)
-    if found is None:
+    holder = _look(path, now)
+    if holder is None:
         return _take(path, group)
-    if not found.stale:
+    if not holder.stale:
         return None
-    marker = path.with_name(f".{group}.{hashlib.sha256(found.token.encode()).hexdigest()[:12]}.tmp")
+    marker = path.with_name(f".{group}.{hashlib.sha256(holder.token.encode()).hexdigest()[:12]}.tmp")
     with contextlib.suppress(FileNotFoundError):
         if now - marker.stat().st_mtime > STALE:  # its maker died between marking and replacing
             marker.unlink()
@@ -145,7 +145,7 @@ def _steal(path: Path, group: str) -> Claim | None:
     except FileExistsError:
         return None
     try:
-        if _content(path).get("token", "") != found.token or not path.exists():  # stolen or given back meanwhile
+        if _content(path).get("token", "") != holder.token or not path.exists():  # stolen or given back meanwhile
             return None
         own_claim = Claim(group, path, secrets.token_hex(8))
         disk.write(path, _content_of(own_claim.token))

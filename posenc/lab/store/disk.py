@@ -95,23 +95,23 @@ def check_writable(folder: Path) -> None:
 
 def find(text: str | os.PathLike) -> Path:
     """An existing run folder or bundle: a path as it stands, or a name below `root()`."""
-    given = Path(text)
-    for path in ([root() / given] if NAME.fullmatch(str(text)) else []) + [given]:
+    typed = Path(text)
+    for path in ([root() / typed] if NAME.fullmatch(str(text)) else []) + [typed]:
         if path.exists():
             return path
-    known = sorted(p.name for p in root().iterdir() if p.is_dir()) if root().is_dir() else []
-    has = f"{_shown(root())} holds {', '.join(known[:8])}" if known else f"{_shown(root())} holds no runs yet"
+    names = sorted(p.name for p in root().iterdir() if p.is_dir()) if root().is_dir() else []
+    has = f"{_shown(root())} holds {', '.join(names[:8])}" if names else f"{_shown(root())} holds no runs yet"
     raise ValueError(f"There are no results at {str(text)!r}; {has}.")
 
 
 def opened(path: Path, largest: float = LARGEST) -> BinaryIO:
     """A plain file to read. A pipe or a device, which may never end, is refused by `ValueError`."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # else a pipe waits for its writer
-    about, why = os.fstat(descriptor), ""
-    if not stat.S_ISREG(about.st_mode):
+    status, why = os.fstat(descriptor), ""
+    if not stat.S_ISREG(status.st_mode):
         why = "is not a plain file; remove it"
-    elif about.st_size > largest:
-        why = f"has {about.st_size} bytes; at most {largest} are read"
+    elif status.st_size > largest:
+        why = f"has {status.st_size} bytes; at most {largest} are read"
     if why:
         os.close(descriptor)
         raise ValueError(f"{_shown(path)} {why}.")
@@ -129,8 +129,8 @@ def part(folder: Path, name: str) -> list[Path]:
     place = inside(folder, name)
     if place.exists() and not place.is_dir():
         raise ValueError(f"{_shown(place)} is a file, but a run folder has a folder there; restore it, or remove it.")
-    found = os.listdir(place) if place.exists() else []
-    return [place / name for name in sorted(found) if not name.startswith(".")]
+    names = os.listdir(place) if place.exists() else []
+    return [place / name for name in sorted(names) if not name.startswith(".")]
 
 
 def write(path: Path, content: bytes) -> Path:
@@ -178,8 +178,8 @@ def guarded(path: Path):
 
 def reason(error: OSError) -> str:
     """Why the disk refused, in a few words."""
-    known = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
-    return known.partition(";")[0]
+    text = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
+    return text.partition(";")[0]
 
 
 def _shown(path: Path) -> str:
@@ -188,9 +188,9 @@ def _shown(path: Path) -> str:
 
 def abandoned(folder: Path) -> list[Path]:
     """Temporary files that a kill left in a folder long ago; younger ones may belong to a live writer."""
-    found = []
+    leftovers = []
     for leftover in folder.glob(".*.tmp"):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > ABANDONED:
-                found.append(leftover)
-    return found
+                leftovers.append(leftover)
+    return leftovers

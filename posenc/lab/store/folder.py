@@ -170,9 +170,9 @@ def status(folder: Path, plan: Sequence[PlannedTrial] | None = None) -> RunStatu
         worker = f"{who.host}:{who.pid}, beat {who.age:.0f} s ago" if who else ""
         counts = {o: n for o in OUTCOMES if (n := each.count(o))}
         first = lines[0]
-        about = working.get(group)
+        progress = working.get(group)
         head = (group, first.task, first.label, len(lines))
-        rows.append(GroupStatus(*head, counts, "".join(error), worker, about, first.tuning, stopped.get(group)))
+        rows.append(GroupStatus(*head, counts, "".join(error), worker, progress, first.tuning, stopped.get(group)))
     total, problems = Counter(outcomes.values()), stored.problems
     if beside := recorded.keys() - outcomes.keys():
         problems += (f"The plan lacks {plural(len(beside), 'recorded trial')}; restore plan.jsonl.",)
@@ -309,8 +309,8 @@ def _reports(folder: Path, name: str, size: int) -> dict[str, dict[str, Any]]:
                 report = msgspec.json.decode(line, type=StepReport)
                 rate = report.rate if type(report.rate) in (int, float) and 0 < report.rate < STEPS else None
                 if report.step <= report.steps:
-                    about = {"step": report.step, "steps": report.steps, "rate": rate, "loss": report.loss}
-                    reports[report.group] = about
+                    progress = {"step": report.step, "steps": report.steps, "rate": rate, "loss": report.loss}
+                    reports[report.group] = progress
     return reports
 
 

@@ -22,19 +22,19 @@ from posenc.language.echo import echoed
 STORES = ("gs://", "s3://", "az://")
 
 
-def check(given: str) -> None:
+def check(place: str) -> None:
     """Raise `ValueError` for what names no place."""
-    if not given:
+    if not place:
         raise ValueError("--checkpoints is empty; give a folder or URL that all nodes see, or leave it out.")
-    if _is_url(given) and not given.startswith(STORES):
-        raise ValueError(f"--checkpoints is {echoed(given)}; give a folder, or a URL of {', '.join(STORES)}.")
+    if _is_url(place) and not place.startswith(STORES):
+        raise ValueError(f"--checkpoints is {echoed(place)}; give a folder, or a URL of {', '.join(STORES)}.")
 
 
-def place_of(given: str | None, folder: Path) -> str:
+def place_of(place: str | None, folder: Path) -> str:
     """The place for the checkpoints of a run folder: the folder itself, or one of its name below the place given."""
-    if given is None:
+    if place is None:
         return str(folder.absolute())
-    return f"{given.rstrip('/')}/{folder.name}" if _is_url(given) else str(Path(given).absolute() / folder.name)
+    return f"{place.rstrip('/')}/{folder.name}" if _is_url(place) else str(Path(place).absolute() / folder.name)
 
 
 def offer(place: str, token: str) -> None:
@@ -73,8 +73,8 @@ def drop(place: str, group: str) -> None:
 
 def groups(place: str) -> list[str]:
     """The groups that have checkpoints there."""
-    found = [path.name for path in _path(place).iterdir()]
-    return sorted(name for name in found if disk.NAME.fullmatch(name))
+    names = [path.name for path in _path(place).iterdir()]
+    return sorted(name for name in names if disk.NAME.fullmatch(name))
 
 
 @contextlib.contextmanager

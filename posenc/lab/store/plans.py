@@ -72,14 +72,14 @@ def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = ""
 
 
 def _new_lines(
-    added: Sequence[PlannedTrial], seeds: Mapping[tuple[int, ...], Sequence[str]], known: set[str]
+    added: Sequence[PlannedTrial], seeds: Mapping[tuple[int, ...], Sequence[str]], present: set[str]
 ) -> Iterator[str]:
-    """The lines of new trials, what they share before them, and of new seeds. `known` are the runs that are there."""
+    """The lines of new trials, what they share before them, and of new seeds. `present` are the runs that are there."""
     for line in added:
         content = written(line)
         shared = canonical({key: value for key, value in content.items() if key not in OWN})
-        if (sum := checksum(shared)) not in known:
-            known.add(sum)
+        if (sum := checksum(shared)) not in present:
+            present.add(sum)
             yield f'{{"sha256":"{sum}","shared":{shared}}}'
         yield canonical({key: content[key] for key in OWN} | {"run": sum})
     for reports, trials in seeds.items():

@@ -249,8 +249,8 @@ def check_record(record: GroupRecord) -> None:
         if wrong := [name for name, losses in readers.items() if len(losses) != len(scored)]:
             raise ValueError(f"its yardstick {echoed(wrong[0])} at size {size} is not a loss for each bin of places")
     _check_run(record.run)
-    about = record.provenance.get("compiled")
-    seconds = about.get("seconds") if isinstance(about, dict) else None
+    compiling = record.provenance.get("compiled")
+    seconds = compiling.get("seconds") if isinstance(compiling, dict) else None
     if seconds is not None and not (type(seconds) in (int, float) and 0 <= seconds <= MOST):
         raise ValueError(f"it took {echoed(seconds)} seconds to compile; they are a finite number of at least 0")
     for trial in record.trials:
@@ -294,8 +294,8 @@ def _check_trial(trial: TrialRecord, right: str) -> None:
         raise ValueError(f"{which} diverged at step {trial.diverged_at} of {trial.steps}")
     if trial.validation is None and trial.outcome == "done":
         raise ValueError(f"{which} has no validation examples, {OLDER}")
-    for counted in (trial.evaluations, trial.validation or {}):
-        for size, counts in counted.items():
+    for by_size in (trial.evaluations, trial.validation or {}):
+        for size, counts in by_size.items():
             try:
                 _check_counts(counts, right)
             except ValueError as error:
@@ -305,9 +305,9 @@ def _check_trial(trial: TrialRecord, right: str) -> None:
 def _check_counts(counts: Counts, right: str) -> None:
     if "total" in counts:
         raise ValueError(f"a 'total', {OLDER}")
-    for part, whole in WHOLE_OF.items():
-        if part in counts and counts[part] > counts.get(whole, MOST):
-            raise ValueError(f"{counts[part]} {part} of {counts[whole]} {whole}")
+    for part, total in WHOLE_OF.items():
+        if part in counts and counts[part] > counts.get(total, MOST):
+            raise ValueError(f"{counts[part]} {part} of {counts[total]} {total}")
     if counts and not {right, WHOLE_OF[right]} <= counts.keys():
         raise ValueError(f"no {right if right not in counts else WHOLE_OF[right]}, of which its metric is made")
 

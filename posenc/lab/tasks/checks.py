@@ -69,8 +69,8 @@ def fault_of_examples(task: Task, sizes: Iterable[int]) -> str:
     """Return what makes a batch at these sizes unfit to train on, in words; empty where nothing does."""
     case = _drawn(task, tuple(n for n in sizes if task.tokens(n) <= LONGEST))
     for of in (examples_are_well_formed, examples_are_scored, _examples_fit):
-        if case.sizes and not (found := of(case)).holds:
-            return found.reason
+        if case.sizes and not (outcome := of(case)).holds:
+            return outcome.reason
     return ""
 
 
@@ -137,8 +137,8 @@ def examples_are_well_formed(case: TaskCase) -> Outcome:
         length = b.valid.sum(axis=1)
         odd = [name for name in ("targets", "score", "weight", "valid") if getattr(b, name).shape != b.tokens.shape]
         if odd:
-            given, needed = getattr(b, odd[0]).shape, b.tokens.shape
-            return Outcome(False, reason=f"at size {n} {odd[0]} have the shape {given}, and tokens {needed}")
+            has, needed = getattr(b, odd[0]).shape, b.tokens.shape
+            return Outcome(False, reason=f"at size {n} {odd[0]} have the shape {has}, and tokens {needed}")
         wrong = {
             "tokens are from 0 up to vocab": 0 <= b.tokens.min() and b.tokens.max() < task.vocab,
             "targets are from 0 up to classes": 0 <= b.targets.min() and b.targets.max() < task.classes,

@@ -71,8 +71,8 @@ def counting_losses(
                 np.where(here, level.count[at], 0)[:, 1:],
             )
         )
-        whole = total + different
-        chance = np.where(whole > 0, (count + different * chance) / np.maximum(whole, 1), chance)
+        denominator = total + different
+        chance = np.where(denominator > 0, (count + different * chance) / np.maximum(denominator, 1), chance)
         numbers = np.pad(np.where(here, at, -1)[:, :-1], ((0, 0), (1, 0)), constant_values=-1)
     return -np.log(chance)
 

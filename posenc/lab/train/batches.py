@@ -51,16 +51,16 @@ class Batching(NamedTuple):
         """That of a run with nothing left open."""
         return cls(task, StepSizes.of(run, task))
 
-    def shapes(self, drawn: bool = False) -> tuple[Examples, ...]:
+    def shapes(self, sampled: bool = False) -> tuple[Examples, ...]:
         """The shapes of a batch of each bucket, as padding leaves them.
 
-        Where positions are `drawn`, for as many tokens as a batch has, a longest batch of a multiple of 4 up to 32 is
+        Where positions are `sampled`, for as many tokens as a batch has, a longest batch of a multiple of 4 up to 32 is
         left as it is, as it was before these were padded: other tokens would draw other positions.
         """
 
         def padded(a: Any, longest: Any) -> Any:
             tokens, most = round_length(a.shape[-1]), longest.shape[-1]
-            if drawn and most % 4 == 0 and most <= 32:
+            if sampled and most % 4 == 0 and most <= 32:
                 tokens = min(tokens, most)
             return jax.ShapeDtypeStruct((*a.shape[:-1], tokens), a.dtype)
 

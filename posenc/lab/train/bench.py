@@ -72,10 +72,10 @@ def measure(
     fit = {key: program for key, program in programs.items() if not have or need[key] <= have / 2}
     goes = [lambda p=p: p(params, *inputs) for p in fit.values()]
     *took, peak = in_turn([*goes, product(SIDE, dtype)], rounds)
-    most, found = 2 * SIDE**3 / statistics.median(peak), dict(zip(fit, took, strict=True))
+    most, timed = 2 * SIDE**3 / statistics.median(peak), dict(zip(fit, took, strict=True))
     rows = []
     for kernel, kind in requested:
-        seconds = tuple(found.get((kernel, kind), ()))
+        seconds = tuple(timed.get((kernel, kind), ()))
         done = 2 * length**2 * heads * head * (1 if kind == "forward" else 3.5)
         share = done / statistics.median(seconds) / most if seconds else 0.0
         rows.append(Measured(text, length, kernel, kind, kernel == usual, seconds, need[kernel, kind], share))
@@ -147,8 +147,8 @@ def _compiled(scheme: Any, params: Any, inputs: Sequence[Any], kernel: str, pass
         x = q.reshape(*q.shape[:2], -1)  # for schemes that read it
         return posenc.attend(scheme, params, q, k, v, x=x, kernel=kernel)
 
-    whole = out if passes == "forward" else jax.grad(lambda *a: (out(*a) ** 2).sum(), argnums=(0, 1, 2, 3))
-    return jax.jit(whole).lower(params, *inputs).compile()
+    program = out if passes == "forward" else jax.grad(lambda *a: (out(*a) ** 2).sum(), argnums=(0, 1, 2, 3))
+    return jax.jit(program).lower(params, *inputs).compile()
 
 
 def _seconds(go: Callable[[], Any]) -> float:

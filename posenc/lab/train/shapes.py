@@ -54,7 +54,7 @@ def step_shape(scheme: Any, shape: Shape, schedule: str, batching: Batching) -> 
         vocab=bucket_classes(shape.vocab),
         classes=bucket_classes(shape.classes),
     )
-    batches, most = batching.shapes(drawn=places(scheme)), shape.dims.table
+    batches, most = batching.shapes(sampled=places(scheme)), shape.dims.table
     names = _read(bind(scheme, shape.dims), batches[-1].inputs)
     within = lambda a: a.shape if endless(scheme) else (*a.shape[:-1], min(a.shape[-1], most))  # noqa: E731
     sizes = tuple(tuple(map(within, jax.tree.leaves(batch.reading(names)))) for batch in batches)
