@@ -58,10 +58,17 @@ def check_reach(scheme: Any, dims: Dims, inputs: Given, train: bool) -> None:
 
 
 def check_index(scheme: Any) -> None:
-    """Refuse a scheme under the index whose positions must be coordinates that a task provides."""
+    """Refuse a scheme under the index that reads coordinates of a task, or several numbers for each token."""
     draws = [draw for layer in layers(scheme) for draw in layer.draws]
-    for s in (s for coordinates, schemes in draws if coordinates is None for s in schemes if s.coordinate):
-        needed = f"given({s.coordinate!r})" if s.axes == 1 else f"axes('index', {s.coordinate!r})"
-        raise ValueError(
-            f"{s.name!r} reads the coordinates {s.coordinate!r} of a task, not the index; put @ {needed} behind it."
-        )
+    for s in (s for coordinates, schemes in draws if coordinates is None for s in schemes):
+        if s.coordinate:
+            needed = f"given({s.coordinate!r})" if s.axes == 1 else f"axes('index', {s.coordinate!r})"
+            raise ValueError(
+                f"{s.name!r} reads the coordinates {s.coordinate!r} of a task, not the index; put @ {needed} behind it."
+            )
+        if s.axes > 1:
+            plane = "@ grid or " if s.axes == 2 else ""
+            raise ValueError(
+                f"{s.name!r} reads {s.axes} numbers for each token, and the index is one; put {plane}@ axes(...) behind"
+                f" it, with {s.axes} names of what the task offers."
+            )

@@ -86,6 +86,16 @@ def test_a_scheme_of_what_a_task_tells_does_not_train_on_the_index(scheme, task)
         rehearsed(Run(scheme="rope", then=f"0.5 {scheme}", task=task, model="decoder", depth=2), Plan())
 
 
+@pytest.mark.guard
+@pytest.mark.parametrize("scheme", ["relative_2d", "rope_axes", "[rope, rope_2d]", "alibi + mrope"])
+def test_a_scheme_of_several_axes_does_not_train_on_the_index(scheme):
+    """Also one of distances, to which the laboratory gives no positions."""
+    with pytest.raises(ValueError, match="reads [23] numbers for each token, and the index is one; put .*@ axes"):
+        rehearsed(Run(scheme=scheme, task="copy(symbols=5)", model="decoder", depth=2), Plan())
+    for told in ("relative_2d @ grid", "rope_2d @ axes('index', 'token')", "convit(axes=1)"):
+        rehearsed(Run(scheme=told, task="copy(symbols=5)", model="decoder", depth=2), Plan())
+
+
 def test_a_scheme_of_words_is_told_the_tokens():
     run = {"task": "copy(symbols=5)", "model": "decoder"}
     with pytest.raises(ValueError, match=re.escape("put @ axes('index', 'token') behind it")):
