@@ -1,8 +1,8 @@
 """Some schemes carry a string task beyond the trained lengths, and random positions help.
 
 The question is that of Ruoss et al. (2023), in a size that two cores train within an hour. An encoder trains on strings
-of 1 to 16 characters and is evaluated on up to 64. Every seed is shown; the paper shows the best of 30 runs. What the
-paper says of reversal stands in experiments/reversal.py, which trains five times as long.
+of 1 to 16 characters and is evaluated on up to 64. Every seed is shown; the paper shows the best of 30 runs. The
+claims of reversal stand in experiments/reversal.py, which trains five times as long.
 
 Source: Ruoss et al. (2023), Randomized Positional Encodings Boost Length Generalization of Transformers, Table 1, from
 memory, as in experiments/ruoss.py, which says what supports it.
