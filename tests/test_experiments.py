@@ -71,6 +71,7 @@ SMALLEST = {
     "averaging": ("length=8", "sizes=8,9"),
     "base": ("length=8", "sizes=8,9"),
     "base_content": ("length=16", "shortest=16", "sizes=16,18"),
+    "both": ("length=8", "shortest=8", "sizes=8,9"),
     "copying": ("heads=2", "length=4", "shortest=4", "sizes=4,5"),
     "counting": ("length=4", "sizes=4,5"),
     "deletang": ("length=4", "sizes=4,5"),
