@@ -10,7 +10,7 @@ from posenc.lab.figures.tables import table
 from posenc.lab.results import rates
 from posenc.lab.results.results import load
 from posenc.lab.results.standing import finished, standing
-from posenc.lab.reuse import continuing
+from posenc.lab.reuse import kept
 from posenc.lab.run import sweep as sweeping
 from posenc.lab.run import tuning
 from posenc.lab.run.sweep import rehearse
@@ -93,7 +93,7 @@ def test_seeds_of_an_earlier_choice_are_left_out_and_said_wherever_they_would_sh
     assert f"{said}: rope (2 trials at 0.01) on even_pairs." in table(load(folder))
     assert any(line.startswith(said) for line in caption((one,)))
     assert {row.lr for row in rates.at_chosen(load(folder)).rows()} == {LOW}, "and so are models that are asked anew"
-    monkeypatch.setattr(continuing.checkpoints, "kept", lambda folder: store.survey(folder).outcomes)
+    monkeypatch.setattr(kept.checkpoints, "kept", lambda folder: store.survey(folder).outcomes)
     monkeypatch.setattr(patterns, "of_trial", lambda run, folder, line, size: (line, shown.append(line.knobs) or []))
     assert patterns.trained(str(folder), "rope", 4) == [] and [(k.seed, k.lr) for k in shown] == [(2, LOW)]
     assert finished(folder) and rehearse(asked(), folder)["done"] == 6
