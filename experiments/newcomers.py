@@ -32,7 +32,8 @@ DECODERS = {
 }
 plan = dataclasses.replace(atlas.PLAN, seeds=tuple(range(6)), sizes=(8, 16, 32, 64, 128, 256), rows=256)
 titles = {atlas.PROBES[name].task: atlas.PROBES[name].title for name in DECODERS}
-names = {NAPE: "NAPE", SPARSE: "NAPE, ASEntmax"}
+titles |= {atlas.PROBES["offset"].task: "token three back"}
+names = {NAPE: "NAPE", SPARSE: "NAPE + ASEntmax"}
 counted = "tokens"
 
 
