@@ -57,9 +57,10 @@ def check_rows(name: str, position: Num[Array, " *any"], rows: int, hint: str = 
     """Refuse positions that are not integers, and, where they are concrete, those without a row."""
     if not jnp.issubdtype(position.dtype, jnp.integer):
         raise TypeError(f"{name!r} looks positions up in a table, so they must be integers, not {position.dtype}.")
-    if isinstance(position, jax.core.Tracer) or not position.size:
+    numbers = concrete(position)
+    if numbers is None or not numbers.size:
         return
-    low, high = int(np.min(position)), int(np.max(position))
+    low, high = int(numbers.min()), int(numbers.max())
     if low < 0 or high >= rows:
         worst, advice = (low, "count from 0") if low < 0 else (high, hint)
         raise ValueError(
