@@ -22,7 +22,7 @@ RULES = {
     "words": lambda text: bool(re.search(rf"\b(?:{PHRASES})\b", text, re.IGNORECASE)),
 }
 BUDGET = {
-    "docs": {"start": 12, "long": 40, "joints": 9, "words": 4},
+    "docs": {"start": 12, "long": 40, "joints": 8, "words": 4},
     "experiments": {"start": 2, "long": 8, "joints": 0, "words": 0},
     "posenc": {"start": 8, "long": 57, "joints": 17, "words": 15},
 }
