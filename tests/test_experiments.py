@@ -91,6 +91,7 @@ SMALLEST = {
     "permutation": ("length=8", "sizes=8,9"),
     "rasp": ("length=4", "shortest=4", "sizes=4,5"),
     "recall": ("length=64", "shortest=64", "sizes=64,66"),
+    "reversal": ("length=4", "sizes=4,5"),
     "ruoss": ("length=4", "longest=2048", "sizes=4,5"),
     "ruoss_small": ("length=4", "sizes=4,5"),
     "sensitivity": ("length=8", "shortest=8", "sizes=8,9"),
