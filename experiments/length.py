@@ -37,14 +37,20 @@ WAVES, TURNS = (f"{scheme} @ random_sorted(limit=128)" for scheme in ("sinusoida
 TABLE = {"nope": 23.7, "sinusoidal": 30.1, "learned": 25.9, "rope": 30.6, WAVES: 100, TURNS: 99.6}  # percent
 RUOSS = "Ruoss et al. (2023), Table 1"
 THEIRS = {"weights": "trapezoid", "seen": "memory"}
-published = [
-    *(
-        Published("bucket_sort", scheme, percent / 100, RUOSS, tolerance=0.05, of="best", runs=30, **THEIRS)
-        for scheme, percent in TABLE.items()
-    ),
-    *(Order("bucket_sort", drawn, plain, RUOSS, **THEIRS) for drawn, plain in ((WAVES, "sinusoidal"), (TURNS, "rope"))),
-]
 
+
+def row(task, table):
+    """A row of Table 1, and the order of random positions above plain ones."""
+    return [
+        *(
+            Published(task, scheme, percent / 100, RUOSS, tolerance=0.05, of="best", runs=30, **THEIRS)
+            for scheme, percent in table.items()
+        ),
+        *(Order(task, drawn, plain, RUOSS, **THEIRS) for drawn, plain in ((WAVES, "sinusoidal"), (TURNS, "rope"))),
+    ]
+
+
+published = row("bucket_sort", TABLE)
 titles = {"bucket_sort": "Sort a string", "reverse_string": "Reverse a string"}
 names = {WAVES: "sinusoidal + random positions", TURNS: "rope + random positions"}
 counted = "characters"
@@ -59,9 +65,9 @@ learning. ALiBi reverses {reverse_string|alibi|64} of the symbols at 64, and RoP
 """
 
 
-def runs():
+def runs(tasks=TASKS, schemes=SCHEMES):
     base = Run(length=16, width=64, depth=3, heads=8, hidden=256, norm="pre", batch=32, buckets=2)
-    return grid(base, task=TASKS, scheme=SCHEMES)
+    return grid(base, task=tasks, scheme=schemes)
 
 
 def figure(results):

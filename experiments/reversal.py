@@ -16,28 +16,21 @@ Command: posenc sweep experiments/reversal.py
 Variation: posenc sweep experiments/reversal.py --set steps=24000 --name longer
 """
 
-from posenc.lab.results.published import Order, Published
-from posenc.lab.spec.experiment import grid
-from posenc.lab.spec.run import Plan, Run
+import dataclasses
+from pathlib import Path
 
+from posenc.lab.spec.experiment_file import executed
+
+sorting = executed(Path(__file__).with_name("length.py"))
 TASK = "reverse_string"
-WAVES, TURNS = (f"{scheme} @ random_sorted(limit=128)" for scheme in ("sinusoidal", "rope"))  # as tables call them
-TABLE = {"nope": 52.8, "sinusoidal": 50.6, "learned": 50.7, "rope": 51.9, WAVES: 75.6, TURNS: 69.9}  # percent
-RUOSS = "Ruoss et al. (2023), Table 1"
-THEIRS = {"weights": "trapezoid", "seen": "memory"}
-published = [
-    *(
-        Published(TASK, scheme, percent / 100, RUOSS, tolerance=0.05, of="best", runs=30, **THEIRS)
-        for scheme, percent in TABLE.items()
-    ),
-    *(Order(TASK, drawn, plain, RUOSS, **THEIRS) for drawn, plain in ((WAVES, "sinusoidal"), (TURNS, "rope"))),
-]
+TABLE = {"nope": 52.8, "sinusoidal": 50.6, "learned": 50.7, "rope": 51.9}  # percent
+TABLE |= {sorting.WAVES: 75.6, sorting.TURNS: 69.9}
+published = sorting.row(TASK, TABLE)
 
-titles = {TASK: "Reverse a string"}
-names = {WAVES: "sinusoidal + random positions", TURNS: "rope + random positions"}
-counted = "characters"
+titles = {TASK: sorting.titles[TASK]}
+names, counted, figure = sorting.names, sorting.counted, sorting.figure
 metric = "accuracy"  # of all characters: the last one, the first of the input, is easier
-plan = Plan(steps=12000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
+plan = dataclasses.replace(sorting.plan, steps=12000, lr=(1e-3,))
 reading = """
 With random positions {|sinusoidal @ random_sorted(limit=128)|64} of 64 characters are right under sinusoids and
 {|rope @ random_sorted(limit=128)|64} under RoPE (baseline {|baseline|64}). Plain sinusoids have {|sinusoidal|64},
@@ -49,12 +42,4 @@ random positions are the lower ones: {|sinusoidal @ random_sorted(limit=128)|16}
 
 
 def runs():
-    base = Run(length=16, width=64, depth=3, heads=8, hidden=256, norm="pre", batch=32, buckets=2)
-    return grid(base, task=[TASK], scheme=list(TABLE))
-
-
-def figure(results):
-    """Accuracy against size; of two symbols a guess gets half, so the axis begins a little below it."""
-    from posenc.lab.figures.figures import length
-
-    return length(results, ends={TASK: (0.45, 1)})
+    return sorting.runs([TASK], list(TABLE))
